@@ -29,7 +29,8 @@ use layer::{Layer, Secret};
 use source::Sources;
 
 pub use sections::{
-    ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PersonasConfig, Sampling,
+    ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PersonasConfig, RecallConfig,
+    Sampling,
 };
 pub use setting::{ConfiguredKey, Setting};
 pub use source::{key_of_text, read_fd};

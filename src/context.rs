@@ -6,11 +6,14 @@ mod last_n;
 mod persona_history;
 mod preamble;
 mod prune;
+#[cfg(feature = "recall")]
+pub mod recall;
 mod relevance;
 mod retrieval;
 pub(crate) mod rolling_window;
 pub(crate) mod tokens;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -67,13 +70,24 @@ pub struct ContextRequest<'a> {
     /// The settings of the conversation, if the prompt holds the summary in them. The messages that the summary
     /// replaces are not context then.
     pub profile: Option<&'a Arc<Profile>>,
+    /// The numbers of the messages that other providers have offered for this prompt already.
+    pub offered: Option<&'a HashSet<u64>>,
 }
 
 impl<'a> ContextRequest<'a> {
     /// Asks for `n` messages for an utterance that is not stored.
     pub fn new(store: &'a Arc<dyn ConversationStore>, current_prompt: &'a str, n: usize) -> Self {
-        let (before, after, thread, now, profile) = (None, 0, None, None, None);
-        Self { store, current_prompt, n, before, after, thread, now, profile }
+        Self {
+            store,
+            current_prompt,
+            n,
+            before: None,
+            after: 0,
+            thread: None,
+            now: None,
+            profile: None,
+            offered: None,
+        }
     }
 }
 
@@ -123,6 +137,8 @@ impl Context {
 pub struct ContextMessage {
     source: Source,
     heading: Option<Arc<str>>,
+    /// Why it was chosen, if its provider has a reason for each message.
+    why: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
@@ -150,6 +166,19 @@ impl ContextMessage {
         self
     }
 
+    /// Gives the reason for choosing this message, in place of its context's. It is shown in receipts, so it holds no
+    /// words of the conversation.
+    #[must_use]
+    pub fn because(mut self, why: impl Into<Arc<str>>) -> Self {
+        self.why = Some(why.into());
+        self
+    }
+
+    /// The reason for choosing this message, if it has one of its own.
+    pub fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
     /// The same message with other text.
     pub(crate) fn with_words(&self, words: &str) -> Self {
         let source = match &self.source {
@@ -164,7 +193,7 @@ impl ContextMessage {
                 Source::Supplied(Arc::new(message))
             }
         };
-        Self { source, heading: self.heading.clone() }
+        Self { source, heading: self.heading.clone(), why: self.why.clone() }
     }
 
     /// The time by which it is ordered.
@@ -202,13 +231,13 @@ impl ContextMessage {
 
 impl From<Arc<StoredMessage>> for ContextMessage {
     fn from(stored: Arc<StoredMessage>) -> Self {
-        Self { source: Source::Stored(stored), heading: None }
+        Self { source: Source::Stored(stored), heading: None, why: None }
     }
 }
 
 impl From<ChatMessage> for ContextMessage {
     fn from(message: ChatMessage) -> Self {
-        Self { source: Source::Supplied(Arc::new(message)), heading: None }
+        Self { source: Source::Supplied(Arc::new(message)), heading: None, why: None }
     }
 }
 

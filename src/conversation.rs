@@ -20,6 +20,8 @@ pub use summary::SummaryReport;
 pub use turn::{Answer, AnswerEvent, PreparedTurn, Sentences, TurnOutcome, TurnReport};
 
 use crate::clock::Clock;
+#[cfg(feature = "recall")]
+use crate::context::recall::Recall;
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole, offset_minutes};
 use crate::model::ModelLimits;
@@ -50,6 +52,9 @@ pub struct Conversation {
     long_result: Option<usize>,
     /// The functions by which a model reads what its prompt does not hold.
     memory: Option<MemoryTools>,
+    /// The index of what was said, if prompts use it.
+    #[cfg(feature = "recall")]
+    recall: Option<Arc<Recall>>,
     /// Counts the turns that have begun.
     turns: Arc<watch::Sender<u64>>,
     /// Locked by the turn that is in progress.
@@ -97,6 +102,19 @@ impl Conversation {
         prompts.starts_after = Some(last);
         self.prompts = Arc::new(prompts);
         Ok(self.with_own_turns())
+    }
+
+    /// Writes what is new of the index of what was said into the store, in the background.
+    #[cfg(feature = "recall")]
+    pub(crate) fn keep_index(&self) {
+        let Some(recall) = self.recall.clone() else { return };
+        tokio::spawn(async move {
+            if recall.is_behind().await
+                && let Err(error) = recall.save().await
+            {
+                tracing::warn!(%error, "could not keep the index of what was said");
+            }
+        });
     }
 
     /// The same conversation with its own turns.

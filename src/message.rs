@@ -102,6 +102,8 @@ pub(crate) const SAID_AT: &str = "saidAt";
 /// Metadata key of a message whose words were moved to an artifact: the artifact's id. The artifact is deleted with
 /// the message.
 pub const ARTIFACT: &str = "artifact";
+/// The metadata key of a message that records a search. The message holds the query, so no search returns it.
+pub const SEARCH_NOTE: &str = "searchFor";
 /// Metadata keys of an answer: how many tokens its prompts and the answer took.
 pub(crate) const PROMPT_TOKENS: &str = "promptTokens";
 pub(crate) const ANSWER_TOKENS: &str = "answerTokens";

@@ -248,6 +248,12 @@ impl Config {
         if let Some(bytes) = self.context.long_result {
             builder = builder.long_result(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
+        #[cfg(feature = "recall")]
+        if self.context.recall.tokens > 0 {
+            #[expect(clippy::cast_possible_truncation)] // A score has few digits.
+            let score = self.context.recall.min_score.map(|score| score as f32);
+            builder = builder.recall(self.context.recall.tokens, score);
+        }
         #[cfg(feature = "ollama")]
         {
             builder = builder.model(self.model()?).answer_limits(self.answer_limits());

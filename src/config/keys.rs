@@ -46,7 +46,7 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 46] = [
+pub(super) const KEYS: [Key; 48] = [
     open("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     open("Context.Exact", Kind::Flag, Default::Flag(false)),
     open("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
@@ -64,6 +64,8 @@ pub(super) const KEYS: [Key; 46] = [
     open("Context.MemoryCalls", Kind::Count { most: 100 }, Default::Count(8)),
     open("Context.MemoryBytes", Kind::Count { most: 1 << 20 }, Default::Count(8192)),
     open("Context.InlineArtifact", Kind::Count { most: 1 << 20 }, Default::Count(4096)),
+    open("Context.Recall.Tokens", Kind::Count { most: 1 << 20 }, Default::Count(256)),
+    open("Context.Recall.MinScore", Kind::Number { most: 100.0 }, Default::Null),
     key("Context.Redact", Kind::Flag, Default::Flag(false)),
     open("Context.MinConfidence", Kind::Number { most: 1.0 }, Default::Null),
     key("LanguageModel.Kind", Kind::Choice(&["ollama", "openai"]), Default::Text("ollama")),

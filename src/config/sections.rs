@@ -6,6 +6,17 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+/// The section `Context.Recall`: what is brought into prompts from earlier in the conversation.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[non_exhaustive]
+pub struct RecallConfig {
+    /// The most tokens that are brought in; 0 turns recall off.
+    pub tokens: usize,
+    /// The score that a message must reach; `None` means the default.
+    pub min_score: Option<f64>,
+}
+
 /// The section `Context`: the history, its limits and its storage.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -49,6 +60,8 @@ pub struct ContextConfig {
     pub inline_artifact: usize,
     /// Whether card numbers, e-mail addresses and telephone numbers are masked before sealing.
     pub redact: bool,
+    /// What is brought into prompts from earlier in the conversation.
+    pub recall: RecallConfig,
     /// Utterances heard with less confidence than this, 0 to 1, are left out of later prompts; `None` leaves out
     /// none.
     pub min_confidence: Option<f64>,

@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::model_binding::ModelBinding;
 use super::turn::LastUtterance;
 use super::{Conversation, MemoryTools};
+#[cfg(feature = "recall")]
+use crate::context::recall::{Recall, RecallContextProvider};
 use crate::context::rolling_window::DAY;
 use crate::context::tokens::TokenRates;
 use crate::context::{ContextProvider, LastNContextProvider};
@@ -32,6 +34,8 @@ pub struct ConversationBuilder {
     summarize_at: Option<(f64, Duration)>,
     long_result: Option<usize>,
     memory: Option<MemoryTools>,
+    #[cfg(feature = "recall")]
+    recall: Option<Arc<Recall>>,
 }
 
 impl ConversationBuilder {
@@ -47,6 +51,8 @@ impl ConversationBuilder {
             summarize_at: None,
             long_result: None,
             memory: None,
+            #[cfg(feature = "recall")]
+            recall: None,
         }
     }
 
@@ -178,6 +184,20 @@ impl ConversationBuilder {
         self
     }
 
+    /// Brings what was said earlier and fits an utterance into its prompt, at most this many tokens of it; see
+    /// [`RecallContextProvider`]. Messages that reach `min_score` are brought in; `None` stands for the default.
+    #[cfg(feature = "recall")]
+    #[must_use]
+    pub fn recall(mut self, tokens: usize, min_score: Option<f32>) -> Self {
+        let recall = Arc::new(Recall::new(Arc::clone(&self.prompts.store)));
+        let mut provider = RecallContextProvider::new(Arc::clone(&recall)).tokens(tokens);
+        if let Some(score) = min_score {
+            provider = provider.min_score(score);
+        }
+        self.recall = Some(recall);
+        self.context(provider)
+    }
+
     /// How far back a snapshot reaches in a conversation without its own setting; a day unless set.
     #[must_use]
     pub fn snapshot_window(mut self, window: Duration) -> Self {
@@ -199,6 +219,8 @@ impl ConversationBuilder {
             summarize_at: self.summarize_at,
             long_result: self.long_result,
             memory: self.memory,
+            #[cfg(feature = "recall")]
+            recall: self.recall,
             turns: Arc::default(),
             state: Arc::default(),
             ending: Arc::default(),

@@ -14,8 +14,7 @@ use rank::{Best, Match, Sample};
 pub use words::SearchWords;
 use words::fold;
 
-/// The metadata key of a message that records a search. The message holds the query, so no search returns it.
-pub const SEARCH_NOTE: &str = "searchFor";
+pub use crate::message::SEARCH_NOTE;
 
 /// How many numbers one read covers.
 const STEP: u64 = 4096;

@@ -117,11 +117,14 @@ impl PromptBuilder {
             thread: self.thread.as_deref(),
             now: Some(now.timestamp()),
             profile: Some(&profile),
+            offered: None,
         };
+        let mut offered = HashSet::new();
         let mut offers = Vec::new();
         let mut skipped = Vec::new();
         let mut failed = Vec::new();
         for provider in [&self.history].into_iter().chain(&self.providers) {
+            let request = ContextRequest { offered: Some(&offered), ..request };
             let context = match provider.get_context(&request).await {
                 Ok(context) => context,
                 Err(error) if provider.placement() == Placement::History => return Err(error),
@@ -136,7 +139,10 @@ impl PromptBuilder {
                 }
             }
             for mut message in context.messages {
-                let mut why = Cow::Borrowed(context.why.as_str());
+                let mut why = match message.why() {
+                    Some(why) => Cow::Owned(why.to_owned()),
+                    None => Cow::Borrowed(context.why.as_str()),
+                };
                 if limits.inline > 0
                     && provider.placement() == Placement::History
                     && let Some(whole) = self.with_artifact(&message, limits).await
@@ -144,6 +150,7 @@ impl PromptBuilder {
                     message = whole;
                     why = format!("{why}, with the text of its artifact").into();
                 }
+                offered.extend(message.seq());
                 let message = message.under(context.heading.as_ref());
                 let entry = entry(&message, provider.placement(), &why, &limits.rates);
                 offers.push((entry, message));

@@ -17,6 +17,7 @@ mod openai;
 mod own_model;
 mod personas;
 mod pruning;
+mod recall;
 mod summarizing;
 mod summary_limits;
 mod tool_results;

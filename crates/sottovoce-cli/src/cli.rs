@@ -88,6 +88,7 @@ pub(crate) enum Command {
     Prompt(cmd::talk::prompt::Args),
     Append(cmd::memory::append::Args),
     Tail(cmd::memory::tail::Args),
+    Recall(cmd::memory::recall::Args),
     Search(cmd::memory::search::Args),
     /// Clears the context: later prompts hold nothing that was said so far
     ///

@@ -4,13 +4,13 @@ mod cli;
 mod cmd;
 mod exit;
 mod hidden;
+mod history_options;
 mod interrupt;
 mod no_model;
 mod output;
 mod own_settings;
 mod passphrase;
 mod private_file;
-mod recall;
 mod session;
 
 use std::process::ExitCode;
@@ -98,6 +98,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Prompt(args) => cmd::talk::prompt::run(&session, args).await,
         Command::Append(args) => cmd::memory::append::run(&session, args).await,
         Command::Tail(args) => cmd::memory::tail::run(&session, args).await,
+        Command::Recall(args) => cmd::memory::recall::run(&session, args).await,
         Command::Search(args) => cmd::memory::search::run(&session, args).await,
         Command::Clear(args) => cmd::forgetting::clear::run(&session, &args).await,
         Command::Persona(args) => cmd::memory::persona::run(&session, args).await,

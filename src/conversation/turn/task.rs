@@ -114,6 +114,8 @@ impl TurnTask {
             if is_filled {
                 self.conversation.summarize_when_idle();
             }
+            #[cfg(feature = "recall")]
+            self.conversation.keep_index();
             let _ = wire.events.send(event);
         }
         .instrument(span)

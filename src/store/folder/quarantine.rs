@@ -3,18 +3,19 @@
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, unreadable};
 use crate::store::record::finding::{Finding, FindingKind};
-use crate::store::record::layout::{ARTIFACTS, PACKS, QUARANTINE, SNAPSHOTS};
+use crate::store::record::layout::{ARTIFACTS, PACKS, QUARANTINE, RECALL, SNAPSHOTS};
 
 /// Findings about how many files are quarantined.
 pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    let [packs, snapshots, artifacts] =
-        [PACKS, SNAPSHOTS, ARTIFACTS].map(|name| format!("{name}/{QUARANTINE}"));
+    let [packs, snapshots, artifacts, recall] =
+        [PACKS, SNAPSHOTS, ARTIFACTS, RECALL].map(|name| format!("{name}/{QUARANTINE}"));
     let places = [
         (&folder.directory, QUARANTINE),
         (&folder.packs, &packs),
         (&folder.snapshots, &snapshots),
         (&folder.artifacts, &artifacts),
+        (&folder.recall, &recall),
     ];
     for (directory, place) in places {
         let mut files = 0;

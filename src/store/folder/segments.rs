@@ -3,13 +3,13 @@
 use zeroize::Zeroizing;
 
 use crate::crypto::{AssociatedData, Kind};
-use crate::directory::EntryKind;
+use crate::directory::{EntryKind, TEMPORARY};
 use crate::error::{Error, Result};
 use crate::store::folder::document::refusal;
 use crate::store::folder::{Folder, unreadable};
 use crate::store::record::document::block_seqs;
-use crate::store::record::finding::{Finding, FindingKind};
-use crate::store::record::layout::RECALL;
+use crate::store::record::finding::{Finding, FindingKind, shown};
+use crate::store::record::layout::{QUARANTINE, RECALL};
 use crate::store::record::seq_set::SeqSet;
 
 /// The segment's plaintext; `None` if there is none.
@@ -48,9 +48,11 @@ pub(crate) fn list(folder: &Folder) -> Result<(Vec<u64>, Vec<Finding>)> {
         let block = str::from_utf8(name).ok().and_then(|name| name.parse::<u64>().ok());
         match block.filter(|block| block.to_string().as_bytes() == name) {
             Some(block) if kind == EntryKind::File => blocks.push(block),
+            _ if kind == EntryKind::Folder && name == QUARANTINE.as_bytes() => {}
             _ => {
-                let place = [RECALL.as_bytes(), b"/", name].concat();
-                foreign.push(FindingKind::Foreign.in_file(place));
+                let is_leftover = name.starts_with(TEMPORARY.as_bytes());
+                let kind = if is_leftover { FindingKind::Leftover } else { FindingKind::Foreign };
+                foreign.push(kind.in_file([RECALL.as_bytes(), b"/", name].concat()));
             }
         }
     })?;
@@ -84,4 +86,14 @@ pub(crate) fn check_replaceable(folder: &Folder, block: u64) -> Result<()> {
         Ok(_) | Err(Error::Damaged { .. }) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether no key and no program can read a file among the segments.
+pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
+    let place = shown(&[RECALL.as_bytes(), b"/", name].concat());
+    Ok(verify(folder)?.iter().any(|finding| {
+        finding.file.as_ref() == Some(&place)
+            && finding.kind != FindingKind::Leftover
+            && !finding.kind.may_open_later()
+    }))
 }

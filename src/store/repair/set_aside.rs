@@ -6,13 +6,12 @@ use std::sync::Arc;
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
-use crate::store::folder::document;
-use crate::store::folder::{Folder, Opened};
+use crate::store::folder::{Folder, Opened, document, segments};
 use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, shown};
-use crate::store::record::layout::{ARTIFACTS, PACKS, QUARANTINE, SNAPSHOTS};
+use crate::store::record::layout::{ARTIFACTS, PACKS, QUARANTINE, RECALL, SNAPSHOTS};
 use crate::store::record::name::pack_name::PackName;
 
 use crate::store::snapshot::snapshot_files;
@@ -47,6 +46,15 @@ pub(crate) fn set_aside<'a>(
             if artifact_files::is_useless(folder, &name)? {
                 let moved = folder.artifacts.move_into(&name, QUARANTINE);
                 passing(moved.map(drop), "setting an artifact aside")?;
+            }
+        }
+    }
+    let prefix = format!("{}/", RECALL);
+    if wanted.iter().any(|file| file.starts_with(&prefix)) {
+        for name in matching(&folder.recall, &prefix, &wanted)? {
+            if segments::is_useless(folder, &name)? {
+                let moved = folder.recall.move_into(&name, QUARANTINE);
+                passing(moved.map(drop), "setting a segment of the search index aside")?;
             }
         }
     }

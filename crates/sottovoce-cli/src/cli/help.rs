@@ -15,6 +15,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &[
             "append",
             "tail",
+            "recall",
             "search",
             "context",
             "persona",

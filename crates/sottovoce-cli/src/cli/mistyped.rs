@@ -21,7 +21,7 @@ const HINTS: &[(&[&str], &str)] = &[
 contexts, artifacts, snapshots and personas have a 'delete' of their own",
     ),
     (
-        &["find", "grep", "lookup", "query", "recall", "where"],
+        &["find", "grep", "lookup", "query", "where"],
         "'search WORDS' finds words in what was said, 'conversations WORDS' titles and tags",
     ),
     (

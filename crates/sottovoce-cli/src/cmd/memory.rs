@@ -5,6 +5,7 @@ pub(crate) mod artifact;
 pub(crate) mod context;
 pub(crate) mod conversations;
 pub(crate) mod persona;
+pub(crate) mod recall;
 pub(crate) mod scopes;
 pub(crate) mod search;
 pub(crate) mod snapshot;

@@ -11,12 +11,12 @@ use sottovoce::prompt::Utterance;
 use sottovoce::{AnswerEvent, StoredMessage, ToolCall};
 
 use crate::exit::{Exit, Outcome};
+use crate::history_options::HistoryOptions;
 use crate::interrupt::Interrupt;
 use crate::no_model::NoModel;
 use crate::output;
 use crate::output::reply;
 use crate::output::reply::{End, NEARLY_FULL, Reply};
-use crate::recall::Recall;
 use crate::session::{Session, words};
 
 /// Stores an utterance and asks the model to answer it
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     clean: bool,
 
     #[command(flatten)]
-    recall: Recall,
+    history: HistoryOptions,
 
     /// If no model can be reached, prints the request for one
     #[arg(long)]
@@ -105,7 +105,7 @@ struct Request<'a> {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;
     let mut config = session.config()?;
-    args.recall.apply(&mut config);
+    args.history.apply(&mut config);
     let store = match args.off_record {
         true => session.store_or_empty(&config).await?,
         false => Arc::new(session.store_or_make(&config).await?),

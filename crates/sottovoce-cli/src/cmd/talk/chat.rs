@@ -19,12 +19,12 @@ use sottovoce::{
 use tokio::task::JoinHandle;
 
 use crate::exit::{Exit, Failure, Outcome};
+use crate::history_options::HistoryOptions;
 use crate::interrupt::{Interrupt, StopRequest};
 use crate::no_model::NoModel;
 use crate::output;
 use crate::output::reply;
 use crate::output::reply::End;
-use crate::recall::Recall;
 use crate::session::Session;
 use lines::{Line, Lines};
 
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     clean: bool,
 
     #[command(flatten)]
-    recall: Recall,
+    history: HistoryOptions,
 }
 
 /// A chat in progress.
@@ -108,7 +108,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         ));
     }
     let mut config = session.config()?;
-    args.recall.apply(&mut config);
+    args.history.apply(&mut config);
     let store = Arc::new(session.store_or_make(&config).await?);
     let conversation = session.conversation_from(&config, Arc::clone(&store), args.clean).await?;
     let mut chat = Chat {

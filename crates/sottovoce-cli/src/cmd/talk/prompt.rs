@@ -9,9 +9,9 @@ use sottovoce::prompt::Receipt;
 
 use crate::cmd::memory::stats::moment;
 use crate::exit::{Exit, Outcome};
+use crate::history_options::HistoryOptions;
 use crate::output::finding_advice;
 use crate::output::{self, BOLD, DIM, GOOD, WARN};
-use crate::recall::Recall;
 use crate::session::{Session, words};
 
 /// Builds the prompt that `ask` would send for an utterance, and stores nothing
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     clean: bool,
 
     #[command(flatten)]
-    recall: Recall,
+    history: HistoryOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -60,7 +60,7 @@ struct Explained<'a> {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;
     let mut config = session.config()?;
-    args.recall.apply(&mut config);
+    args.history.apply(&mut config);
     let store = session.store_or_empty(&config).await?;
     let conversation = session.conversation_from(&config, store, args.clean).await?;
     let (prompt, receipt) = conversation.prompt(text.as_str()).await?;

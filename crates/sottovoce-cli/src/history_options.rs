@@ -4,7 +4,7 @@ use sottovoce::Config;
 
 /// The options of every command that builds a prompt.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Recall {
+pub(crate) struct HistoryOptions {
     /// At least N messages of history, instead of Context.LastN
     ///
     /// The history of a prompt grows from N messages to four times as many, and is then cut back to N, in whole
@@ -22,7 +22,7 @@ pub(crate) struct Recall {
     exact: bool,
 }
 
-impl Recall {
+impl HistoryOptions {
     pub(crate) fn apply(&self, config: &mut Config) {
         if let Some(n) = self.last_n {
             config.context.last_n = n.into();

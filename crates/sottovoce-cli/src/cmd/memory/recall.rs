@@ -1,0 +1,121 @@
+//! `sottovoce recall`
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use sottovoce::context::recall::{Recall, RecallHit, RecallQuery};
+use zeroize::Zeroizing;
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::message_row::MessageRow;
+use crate::output::{self, DIM};
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce recall what is my dog called      the messages that fit the question best
+  sottovoce recall where did we go in May -n 3
+  sottovoce recall Bruno --max-tokens 200     as many as 200 tokens hold
+  sottovoce recall Bruno --json               one JSON object a message, with its score and why
+
+Exit codes:
+  0  something was found           3  nothing was found, or a conversation cannot be read
+  1  failed; see the message       4  no key, or the wrong one
+  2  the command was mistyped    130  interrupted";
+
+/// Finds what was said earlier and fits a question, best first
+///
+/// Ranks the messages by the question's words, their meaning, the day and the speaker, without a model. Prompts get
+/// what they need from earlier in the conversation in the same way; see Context.Recall.Tokens. Cleared, pruned and
+/// expired messages are not found, and with --thread only that thread's. To find exact words, use `search`.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The question; several words need no quotes
+    #[arg(required = true)]
+    text: Vec<String>,
+
+    /// The most messages to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    number: u16,
+
+    /// The most tokens of messages to show, at four characters a token
+    #[arg(long, value_name = "T")]
+    max_tokens: Option<u32>,
+}
+
+/// A message in JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    scope: String,
+    score: f64,
+    why: BTreeMap<&'static str, f64>,
+    #[serde(flatten)]
+    message: MessageRow<'a>,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let text = Zeroizing::new(args.text.join(" "));
+    if text.trim().is_empty() {
+        return Err(Failure::input("there is no question", "ask something"));
+    }
+    let config = session.config()?;
+    let stores = session.stores_or_empty(&config)?;
+    if stores.is_empty() {
+        return Err(Failure::Nothing { folder: config.storage_root()? });
+    }
+    let mut interrupt = Interrupt::listen()?;
+    let find = async {
+        let store = stores.open(session.scope.clone()).await?;
+        let recall = Recall::new(Arc::new(store));
+        let query = RecallQuery::new(&text, session.clock().now(), args.number.into());
+        let mut found = recall.find_in(&query, session.thread.as_deref()).await?;
+        if let Some(tokens) = args.max_tokens {
+            found = found.within(tokens as usize);
+        }
+        // What was worked out for this question serves the next one.
+        if let Err(error) = recall.save().await {
+            output::warning(&format!("the index could not be kept: {error}"));
+        }
+        Ok::<_, Failure>(found)
+    };
+    let found = tokio::select! {
+        biased;
+        _ = interrupt.heard() => return Ok(Exit::Interrupted),
+        found = find => found?,
+    };
+    output::skipped(&found.skipped);
+    if found.hits.is_empty() {
+        output::note("nothing was found");
+        return Ok(Exit::Problems);
+    }
+    for hit in &found.hits {
+        show(session, hit)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn show(session: &Session, hit: &RecallHit) -> std::io::Result<()> {
+    let rounded = |score: f32| (f64::from(score) * 100.0).round() / 100.0;
+    let shares = hit.why.features().into_iter();
+    let why: BTreeMap<_, _> = shares
+        .filter(|(_, share)| share.abs() >= 0.05)
+        .map(|(name, share)| (name, rounded(share)))
+        .collect();
+    if session.json {
+        return output::json(&Row {
+            scope: session.scope.to_string(),
+            score: rounded(hit.score),
+            why,
+            message: MessageRow::of(&hit.stored),
+        });
+    }
+    output::said(hit.stored.seq, &hit.stored.message)?;
+    let mut why: Vec<(&str, f64)> = why.into_iter().collect();
+    why.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let why: Vec<String> = why.iter().map(|(name, share)| format!("{name} {share:.2}")).collect();
+    output::line(format!("        {DIM}{:.2}: {}{DIM:#}", hit.score, why.join(", ")))
+}

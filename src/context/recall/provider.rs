@@ -1,0 +1,176 @@
+//! A provider of what was said earlier and fits the utterance, beside the utterance.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use sottovoce_recall::{Hit, select_within};
+
+use super::index::{LINE, Recall, RecallHit, RecallQuery};
+use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
+use crate::error::Result;
+use crate::message::ChatRole;
+use crate::store::{Profile, ReadQuery, StoredMessage};
+
+/// The score below which nothing is brought in, unless set otherwise.
+const MIN_SCORE: f32 = 4.0;
+/// The tokens of the messages that are brought in, unless set otherwise.
+const TOKENS: usize = 256;
+/// How many hits are considered.
+const CONSIDERED: usize = 24;
+/// Of a message with more characters than this, only the passage that fits is brought in.
+const LONGEST: usize = 400;
+/// How many messages are read for what was said just before.
+const LATELY: usize = 8;
+const HEADING: &str = "From earlier conversations, as far as it may help";
+
+/// Brings in the messages from earlier in the conversation that fit the utterance, with their day and speaker, beside
+/// the utterance. Most utterances need none: then it brings in nothing.
+///
+/// It never brings in what is cleared, pruned, expired, of another thread or scope, or in the prompt already.
+pub struct RecallContextProvider {
+    recall: Arc<Recall>,
+    tokens: usize,
+    min_score: f32,
+}
+
+impl RecallContextProvider {
+    /// A provider of at most 256 tokens from this index.
+    pub fn new(recall: Arc<Recall>) -> Self {
+        Self { recall, tokens: TOKENS, min_score: MIN_SCORE }
+    }
+
+    /// Sets the most tokens to bring in, at four characters a token.
+    #[must_use]
+    pub fn tokens(mut self, tokens: usize) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    /// Sets the score that a message must reach.
+    #[must_use]
+    pub fn min_score(mut self, score: f32) -> Self {
+        self.min_score = score;
+        self
+    }
+}
+
+#[async_trait]
+impl ContextProvider for RecallContextProvider {
+    fn placement(&self) -> Placement {
+        Placement::NewestTurn
+    }
+
+    async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        let store = self.recall.store();
+        let none = || Context::new(Vec::new(), "nothing said earlier fits");
+        if self.tokens == 0
+            || !Arc::ptr_eq(store, request.store) && store.scope() != request.store.scope()
+        {
+            return Ok(none());
+        }
+        let loaded;
+        let profile = match request.profile {
+            Some(profile) => profile,
+            None => {
+                loaded = store.profile().await?;
+                &loaded
+            }
+        };
+        let now = store.clock().now();
+        let at = request.now.unwrap_or_else(|| now.timestamp());
+        let may_see = |stored: &StoredMessage| {
+            is_context(stored, request, profile, at) && !is_same(stored, request.current_prompt)
+        };
+        let lately = store.read(ReadQuery::Tail(LATELY)).await?;
+        let said = lately.messages.iter().rev().filter(|stored| {
+            stored.message.role == ChatRole::User && is_context(stored, request, profile, at)
+        });
+        let earlier: Vec<&str> = said.map(|stored| stored.message.content.as_str()).collect();
+        let asked = lately.messages.iter().find(|stored| Some(stored.seq) == request.before);
+        let mut query = RecallQuery::new(request.current_prompt, now, CONSIDERED);
+        query.earlier = &earlier;
+        query.speaker = asked.and_then(|stored| stored.message.speaker());
+        let found = self.recall.find(&query, may_see).await?;
+        if found.hits.first().is_none_or(|best| best.score < self.min_score) {
+            return Ok(none());
+        }
+        let hits: Vec<Hit> = found
+            .hits
+            .iter()
+            .filter(|hit| hit.score >= self.min_score)
+            .map(|hit| hit.hit.clone())
+            .collect();
+        let length = |hit: &Hit| (hit.length as usize).min(LONGEST) + LINE;
+        let mut chosen = select_within(&hits, self.tokens, length, |_| 0);
+        // In the order of the conversation, so that of two statements the later one is read last.
+        chosen.sort_by_key(|hit| (hit.at, hit.seq));
+        let messages = chosen
+            .iter()
+            .filter_map(|chosen| found.hits.iter().find(|hit| hit.stored.seq == chosen.seq))
+            .map(|hit| shown(hit).because(reason(hit)));
+        let mut context = Context::new(messages.collect(), "said earlier");
+        context.skipped = found.skipped;
+        Ok(context.under(HEADING))
+    }
+}
+
+/// Whether a message may be in this prompt.
+fn is_context(
+    stored: &StoredMessage,
+    request: &ContextRequest<'_>,
+    profile: &Profile,
+    now: Timestamp,
+) -> bool {
+    request.before.is_none_or(|utterance| stored.seq < utterance)
+        && stored.seq > request.after
+        && stored.message.thread_id.as_deref() == request.thread
+        && !stored.message.has_expired(now)
+        && !profile.hides(stored)
+        && !profile.is_pruned(stored.seq)
+        && !request.offered.is_some_and(|offered| offered.contains(&stored.seq))
+}
+
+/// Whether a message says the same as the utterance, as a question that was asked before does.
+fn is_same(stored: &StoredMessage, utterance: &str) -> bool {
+    let words = |text: &str| {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect::<Vec<_>>()
+    };
+    words(&stored.message.content) == words(utterance)
+}
+
+/// The message as it is brought in: whole, or the passage that fits.
+fn shown(hit: &RecallHit) -> ContextMessage {
+    let message = ContextMessage::from(Arc::clone(&hit.stored));
+    let text = &hit.stored.message.content;
+    if text.chars().count() <= LONGEST {
+        return message;
+    }
+    let passage = text.get(hit.passage.clone()).unwrap_or(text);
+    let before = if *hit.passage.start() > 0 { "… " } else { "" };
+    let after = if *hit.passage.end() + 1 < text.len() { " …" } else { "" };
+    message.with_words(&format!("{before}{}{after}", passage.trim()))
+}
+
+/// What made the score, without words.
+fn reason(hit: &RecallHit) -> String {
+    let why = &hit.why;
+    let shares = why.features();
+    let mut parts: Vec<(&str, f32)> =
+        shares.into_iter().filter(|(_, share)| *share > 0.2).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let parts: Vec<String> =
+        parts.iter().take(3).map(|(name, share)| format!("{name} {share:.1}")).collect();
+    format!("said earlier and fits, score {:.1}: {}", hit.score, parts.join(", "))
+}
+
+impl fmt::Debug for RecallContextProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecallContextProvider")
+            .field("tokens", &self.tokens)
+            .field("min_score", &self.min_score)
+            .finish_non_exhaustive()
+    }
+}

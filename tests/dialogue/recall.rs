@@ -1,0 +1,244 @@
+//! Recall: what was said long ago joins the prompts that need it, and nothing else does.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use sottovoce::context::Placement;
+use sottovoce::context::recall::{Recall, RecallQuery};
+use sottovoce::prompt::Receipt;
+use sottovoce::store::{Document, DocumentId, StoreBackend};
+use sottovoce::{
+    ChatMessage, ChatRole, Clock, Conversation, ConversationStore, FileConversationStore,
+    ManualClock, Scope,
+};
+
+use crate::common::options;
+
+const START: &str = "2025-03-03T09:00:00Z";
+
+struct Home {
+    clock: Arc<ManualClock>,
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        let clock = Arc::new(ManualClock::at_utc(START.parse().unwrap()));
+        Self { clock, folder: tempfile::tempdir().unwrap() }
+    }
+
+    async fn open(&self, scope: Scope) -> Arc<FileConversationStore> {
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        Arc::new(options().scope(scope).clock(clock).open(self.folder.path()).await.unwrap())
+    }
+
+    /// Says something and answers it, a minute apart.
+    async fn say(&self, store: &FileConversationStore, said: &str, answer: &str) {
+        for (role, text) in [(ChatRole::User, said), (ChatRole::Assistant, answer)] {
+            self.clock.advance(SignedDuration::from_secs(30));
+            let message = ChatMessage::new(role, text, &self.clock.now());
+            store.append_message(message).await.unwrap();
+        }
+    }
+
+    async fn chatter(&self, store: &FileConversationStore, exchanges: usize) {
+        let topics = ["leek soup", "the news", "a timer", "the garden hose", "an umbrella"];
+        for at in 0..exchanges {
+            let topic = topics[at % topics.len()];
+            let said = format!("Tell me something about {topic}, number {at}.");
+            self.say(store, &said, &format!("Here is fact {at} on {topic}.")).await;
+        }
+    }
+}
+
+fn talk(store: &Arc<FileConversationStore>) -> Conversation {
+    let store = Arc::clone(store) as Arc<dyn ConversationStore>;
+    Conversation::builder(store).system("You are a voice.").recall(256, None).build()
+}
+
+/// The texts that recall brings into the prompt for an utterance.
+async fn recalled(talk: &Conversation, utterance: &str) -> (Vec<String>, Receipt) {
+    let (prompt, receipt) = talk.prompt(utterance).await.unwrap();
+    let brought = prompt.placed(Placement::NewestTurn);
+    (brought.map(|message| message.content.clone()).collect(), receipt)
+}
+
+fn has(texts: &[String], words: &str) -> bool {
+    texts.iter().any(|text| text.contains(words))
+}
+
+#[tokio::test]
+async fn the_dogs_name_comes_back_after_twenty_exchanges_and_after_two_thousand() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    home.say(&store, "My dog is called Bruno.", "What a nice name!").await;
+    home.chatter(&store, 20).await;
+    let (texts, receipt) = recalled(&talk(&store), "What is my dog called?").await;
+    assert!(has(&texts, "Bruno"), "{texts:?}");
+    let entry = receipt.entries.iter().find(|entry| entry.seq == Some(1)).unwrap();
+    assert!(entry.why.starts_with("said earlier and fits, score "), "{}", entry.why);
+
+    let many: Vec<ChatMessage> = (0..4000)
+        .map(|at| {
+            let role = if at % 2 == 0 { ChatRole::User } else { ChatRole::Assistant };
+            let at = format!("Number {at} of a long talk about the weather and the train.");
+            ChatMessage::new(role, at, &home.clock.now())
+        })
+        .collect();
+    store.append_all(many).await.unwrap();
+    let (texts, _) = recalled(&talk(&store), "What is my dog called?").await;
+    assert!(has(&texts, "Bruno"), "{texts:?}");
+}
+
+#[tokio::test]
+async fn small_talk_and_commands_bring_nothing_in() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    home.say(&store, "My dog is called Bruno.", "What a nice name!").await;
+    home.say(&store, "Turn on the light in the kitchen.", "It is on.").await;
+    home.chatter(&store, 30).await;
+    let talk = talk(&store);
+    for utterance in ["Thank you!", "What time is it?", "Turn on the light.", "Good morning."] {
+        let (texts, _) = recalled(&talk, utterance).await;
+        assert!(texts.is_empty(), "{utterance}: {texts:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_recalled_from_another_scope_or_thread() {
+    let home = Home::new();
+    let (kitchen, other) =
+        (Scope::Named { id: "kitchen".into() }, Scope::Named { id: "office".into() });
+    let (kitchen, office) = (home.open(kitchen).await, home.open(other).await);
+    home.say(&kitchen, "My dog is called Bruno.", "Nice.").await;
+    home.chatter(&office, 3).await;
+    let mut message = ChatMessage::new(ChatRole::User, "My dog is called Rex.", &home.clock.now());
+    message.thread_id = Some("other".into());
+    office.append_message(message).await.unwrap();
+    let question = "What is my dog called?";
+    let (texts, _) = recalled(&talk(&office), question).await;
+    assert!(!has(&texts, "Bruno") && !has(&texts, "Rex"), "{texts:?}");
+    let (texts, _) = recalled(&talk(&office).in_thread("other"), question).await;
+    assert!(!has(&texts, "Bruno"), "{texts:?}");
+}
+
+#[tokio::test]
+async fn what_is_cleared_pruned_expired_or_forgotten_is_not_recalled() {
+    let question = "What is my dog called?";
+    let filled = async || {
+        let home = Home::new();
+        let store = home.open(Scope::Default).await;
+        home.say(&store, "My dog is called Bruno.", "Nice.").await;
+        home.chatter(&store, 20).await;
+        (home, store)
+    };
+    let (_home, store) = filled().await;
+    let talk_of = talk(&store);
+    assert!(has(&recalled(&talk_of, question).await.0, "Bruno"));
+    store.forget(&[1..=1]).await.unwrap();
+    assert!(!has(&recalled(&talk_of, question).await.0, "Bruno"));
+
+    let (_home, store) = filled().await;
+    store.clear().await.unwrap();
+    assert!(recalled(&talk(&store), question).await.0.is_empty());
+
+    let (_home, store) = filled().await;
+    store.change_profile(Box::new(|profile| profile.prune([1]))).await.unwrap();
+    assert!(!has(&recalled(&talk(&store), question).await.0, "Bruno"));
+
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    let until: Timestamp = "2025-03-03T09:05:00Z".parse().unwrap();
+    let message = ChatMessage::new(ChatRole::User, "My dog is called Bruno.", &home.clock.now());
+    store.append_message(message.with_metadata("expiresAt", until.to_string())).await.unwrap();
+    home.chatter(&store, 20).await;
+    assert!(!has(&recalled(&talk(&store), question).await.0, "Bruno"));
+}
+
+#[tokio::test]
+async fn what_the_prompt_holds_already_is_not_brought_in_again() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    home.say(&store, "My dog is called Bruno.", "Nice.").await;
+    let (texts, receipt) = recalled(&talk(&store), "What is my dog called?").await;
+    assert!(texts.is_empty(), "{texts:?}");
+    assert_eq!(receipt.entries.iter().filter(|entry| entry.seq == Some(1)).count(), 1);
+}
+
+async fn segment(store: &FileConversationStore, block: u64) -> Option<Vec<u8>> {
+    let document = store.document(&DocumentId::Segment(block)).await.unwrap();
+    document.map(|bytes| bytes.to_vec())
+}
+
+async fn found(store: &Arc<FileConversationStore>, question: &str) -> Vec<(u64, String)> {
+    let recall = Recall::new(Arc::clone(store) as Arc<dyn ConversationStore>);
+    let now = store.clock().now();
+    let found = recall.find_in(&RecallQuery::new(question, now, 5), None).await.unwrap();
+    assert!(found.skipped.is_empty(), "{:?}", found.skipped);
+    recall.save().await.unwrap();
+    found.hits.iter().map(|hit| (hit.stored.seq, format!("{:.3}", hit.score))).collect()
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn the_index_is_kept_and_made_again_when_it_is_missing_damaged_or_foreign() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    home.say(&store, "My dog is called Bruno.", "Nice.").await;
+    home.chatter(&store, 1200).await;
+    let question = "What is my dog called?";
+    let first = found(&store, question).await;
+    assert_eq!(first[0].0, 1);
+    let (one, three) = (segment(&store, 0).await.unwrap(), segment(&store, 2).await.unwrap());
+    assert_eq!(found(&home.open(Scope::Default).await, question).await, first);
+
+    let kept = home.folder.path().join("recall");
+    let sealed: Vec<Vec<u8>> =
+        files(&kept).iter().map(|file| std::fs::read(file).unwrap()).collect();
+    assert_eq!(sealed.len(), 3);
+    let damages: [&dyn Fn(); 4] = [
+        &|| std::fs::remove_file(kept.join("1")).unwrap(),
+        &|| std::fs::write(kept.join("0"), b"garbage").unwrap(),
+        // One block's segment under another's name.
+        &|| std::fs::write(kept.join("2"), &sealed[0]).unwrap(),
+        &|| std::fs::write(kept.join("1"), &sealed[1][..sealed[1].len() / 2]).unwrap(),
+    ];
+    for damage in damages {
+        damage();
+        let store = home.open(Scope::Default).await;
+        assert_eq!(found(&store, question).await, first);
+        assert_eq!(segment(&store, 0).await.unwrap(), one);
+        assert_eq!(segment(&store, 2).await.unwrap(), three);
+    }
+}
+
+#[tokio::test]
+async fn forgetting_deletes_the_segments_at_once_and_no_other_documents() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    home.say(&store, "My dog is called Bruno.", "Nice.").await;
+    home.chatter(&store, 1200).await;
+    found(&store, "What is my dog called?").await;
+    store.write_document(Document::Calibration, b"{}").await.unwrap();
+    let second = segment(&store, 1).await.unwrap();
+    store.forget(&[1..=1]).await.unwrap();
+    assert!(segment(&store, 0).await.is_none());
+    assert_eq!(segment(&store, 1).await.unwrap(), second);
+    assert!(store.read_document(Document::Calibration).await.unwrap().is_some());
+    let left = found(&store, "What is my dog called?").await;
+    assert!(left.iter().all(|(seq, _)| *seq != 1));
+    // A segment with a forgotten message, put back from a copy, is not believed.
+    let older = second;
+    drop(older);
+    store.forget_all().await.unwrap();
+    assert!(files(&home.folder.path().join("recall")).is_empty());
+}
