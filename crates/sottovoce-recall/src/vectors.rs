@@ -32,7 +32,7 @@ pub(crate) fn add(sum: &mut Vector, vector: &Vector, factor: f32) {
 }
 
 #[cfg(feature = "vectors")]
-pub(crate) use embedded::{add_word, is_piece, pieces, products};
+pub(crate) use embedded::{add_word, count, pieces, products};
 
 #[cfg(feature = "vectors")]
 mod embedded {
@@ -152,9 +152,9 @@ mod embedded {
         }
     }
 
-    /// Whether the file has a piece of this number.
-    pub(crate) fn is_piece(number: u64) -> bool {
-        number < table().pieces.len() as u64
+    /// How many pieces the file has.
+    pub(crate) fn count() -> usize {
+        table().pieces.len()
     }
 
     /// Adds a word's vector, the mean of its pieces'.
@@ -171,10 +171,9 @@ mod embedded {
     pub(crate) fn products(
         vector: &Vector,
         pieces: impl Iterator<Item = u16>,
-        products: &mut Vec<i32>,
+        products: &mut [i32],
     ) {
         let table = table();
-        products.resize(table.pieces.len(), 0);
         // Integers are summed faster than floats, and in any order.
         let scale = f32::from(i16::MAX);
         let mut whole = [0i16; DIMENSIONS];
@@ -203,14 +202,14 @@ mod absent {
 
     pub(crate) fn pieces(_: &str, _: &mut Vec<u16>) {}
 
-    pub(crate) fn is_piece(_: u64) -> bool {
-        false
+    pub(crate) fn count() -> usize {
+        0
     }
 
     pub(crate) fn add_word(_: &mut Vector, _: &[u16]) {}
 
-    pub(crate) fn products(_: &Vector, _: impl Iterator<Item = u16>, _: &mut Vec<i32>) {}
+    pub(crate) fn products(_: &Vector, _: impl Iterator<Item = u16>, _: &mut [i32]) {}
 }
 
 #[cfg(not(feature = "vectors"))]
-pub(crate) use absent::{add_word, is_piece, pieces, products};
+pub(crate) use absent::{add_word, count, pieces, products};

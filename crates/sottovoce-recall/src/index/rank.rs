@@ -22,7 +22,7 @@ use crate::{
 /// The rarity of all words of a question below which it is weak evidence.
 const STRONG: f32 = 10.;
 
-/// Memory that one question leaves for the next. Lists are by slot, `topic` by session, `of_word` by word.
+/// Memory that one question leaves for the next. Lists are by slot, `topic` by session, `products` by word.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub near: Vec<f32>,
@@ -30,9 +30,7 @@ pub(super) struct Scratch {
     pub sense: Vec<f32>,
     pub around: Vec<f32>,
     pub scores: Vec<f32>,
-    pub products: Vec<i32>,
-    pub of_word: Vec<i32>,
-    pub of_number: Option<Box<[i32; 1 << 16]>>,
+    pub products: Option<Box<[i32; 1 << 16]>>,
 }
 
 impl Drop for Scratch {

@@ -2,8 +2,9 @@
 
 use super::{
     Entry, Index,
+    numbers::{NO_WORD, PassageWords, mean},
     rank::{Scratch, renew},
-    view::{NO_WORD, Part, PassageWords, View},
+    view::View,
 };
 use crate::{
     question::{Question, QuestionWord},
@@ -38,66 +39,52 @@ pub(super) fn sense(
         return;
     }
     asked.iter_mut().for_each(|value| *value /= norm);
-    vectors::products(&asked, view.pieces.iter().copied(), &mut scratch.products);
+    // A list as long as there are numbers needs no look at its end.
+    let products = scratch.products.get_or_insert_with(|| Box::new([0; 1 << 16]));
+    vectors::products(&asked, view.pieces.iter().copied(), products.as_mut_slice());
+    view.numbers.complete(products);
+    if let Some(none) = products.get_mut(usize::from(NO_WORD)) {
+        *none = 0;
+    }
     for (entry, part) in index.entries().zip(&view.parts) {
         let slots = view.slot_of.get(part.first_passage..).unwrap_or_default();
-        sense_of(entry, part, slots, scratch);
+        let slots = slots.iter().take(part.passages);
+        match &part.words {
+            Some(words) => sum_fours(words, products, slots, &mut scratch.sense),
+            None => sum_words(entry, products, slots, &mut scratch.sense),
+        }
     }
     add_neighbours(&scratch.sense, &mut scratch.around);
 }
 
 /// The dot product of the question's meaning with each passage of a segment: the sum of its words'.
-fn sense_of(entry: &Entry, part: &Part, slots: &[u32], scratch: &mut Scratch) {
+fn sum_words<'a>(
+    entry: &Entry,
+    products: &[i32; 1 << 16],
+    slots: impl Iterator<Item = &'a u32>,
+    sense: &mut [f32],
+) {
     let segment = &entry.segment;
-    let mut start = 0;
-    let products = &scratch.products;
-    let of_piece = |piece: &u16| products.get(usize::from(*piece)).copied().unwrap_or_default();
-    let of_words = segment.piece_ends.iter().map(|end| {
-        let pieces = segment.pieces.get(start as usize..*end as usize).unwrap_or_default();
-        start = *end;
-        match pieces {
-            [] => 0,
-            [only] => of_piece(only),
-            [first, second] => (of_piece(first) + of_piece(second)) / 2,
-            _ => pieces.iter().map(of_piece).sum::<i32>() / pieces.len() as i32,
-        }
-    });
-    let slots = slots.iter().take(part.passages);
-    if let Some(words) = &part.words {
-        // A list as long as there are numbers needs no look at its end.
-        let of_number = scratch.of_number.get_or_insert_with(|| Box::new([0; 1 << 16]));
-        for (number, word) in of_number.iter_mut().zip(of_words) {
-            *number = word;
-        }
-        if let Some(none) = of_number.get_mut(usize::from(NO_WORD)) {
-            *none = 0;
-        }
-        sum_fours(words, of_number, slots, &mut scratch.sense);
-        return;
-    }
-    scratch.of_word.clear();
-    scratch.of_word.extend(of_words);
-    let of_word = &scratch.of_word;
-    let mut start = 0;
-    for (passage, slot) in segment.passages.iter().zip(slots) {
-        let entries =
-            segment.entries.get(start as usize..passage.entries_end as usize).unwrap_or_default();
-        start = passage.entries_end;
-        let product =
-            |entry: &u32| of_word.get((entry & !REPEATED) as usize).copied().unwrap_or_default();
-        if let Some(sense) = scratch.sense.get_mut(*slot as usize) {
-            *sense = entries.iter().map(product).sum::<i32>() as f32 * (1. / vectors::UNIT);
+    let of_entry = |entry: &u32| match segment.word_pieces((entry & !REPEATED) as usize) {
+        [] => 0,
+        pieces => mean(pieces, products),
+    };
+    for (passage, slot) in slots.enumerate() {
+        if let Some(sense) = sense.get_mut(*slot as usize) {
+            let sum = segment.entries(passage).iter().map(of_entry).sum::<i32>();
+            *sense = sum as f32 * (1. / vectors::UNIT);
         }
     }
 }
 
+/// The same, from words that are laid out for it.
 fn sum_fours<'a>(
     words: &PassageWords,
-    of_number: &[i32; 1 << 16],
+    products: &[i32; 1 << 16],
     slots: impl Iterator<Item = &'a u32>,
     sense: &mut [f32],
 ) {
-    let of = |number: u16| of_number.get(usize::from(number)).copied().unwrap_or_default();
+    let of = |number: u16| products.get(usize::from(number)).copied().unwrap_or_default();
     let mut fours = words.fours.iter();
     let mut start = 0;
     for (end, slot) in words.ends.iter().zip(slots) {

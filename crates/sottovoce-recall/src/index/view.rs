@@ -5,7 +5,10 @@
 
 use std::ops::Range;
 
-use super::{Entry, Index};
+use super::{
+    Entry, Index,
+    numbers::{PassageWords, WordNumbers},
+};
 use crate::{
     secret::Word,
     segment::{
@@ -46,6 +49,7 @@ pub(super) struct View {
     /// Pieces that occur, ascending.
     pub pieces: Vec<u16>,
     has_piece: Vec<bool>,
+    pub numbers: WordNumbers,
     pub has_assistant: bool,
     /// A bit for each language that occurs.
     pub languages: u8,
@@ -71,41 +75,6 @@ pub(super) struct Part {
     pub first_passage: usize,
     pub passages: usize,
     pub words: Option<PassageWords>,
-}
-
-/// The words of a segment's passages, laid out to be summed fast: in fours, filled up with [`NO_WORD`].
-#[derive(Default)]
-pub(super) struct PassageWords {
-    pub fours: Vec<[u16; 4]>,
-    /// The number of each passage's last four plus one.
-    pub ends: Vec<u32>,
-}
-
-/// No word at all.
-pub(super) const NO_WORD: u16 = u16::MAX;
-
-impl PassageWords {
-    /// The words of a segment, unless it has too many different ones.
-    fn of(segment: &Segment) -> Option<Self> {
-        if segment.words.len() >= usize::from(NO_WORD) {
-            return None;
-        }
-        let mut words = Self::default();
-        words.ends.reserve_exact(segment.passages.len());
-        words.fours.reserve(segment.entries.len() / 4 + segment.passages.len());
-        for passage in 0..segment.passages.len() {
-            for entries in segment.entries(passage).chunks(4) {
-                let mut four = [NO_WORD; 4];
-                for (word, entry) in four.iter_mut().zip(entries) {
-                    *word = (entry & !REPEATED) as u16;
-                }
-                words.fours.push(four);
-            }
-            words.ends.push(words.fours.len() as u32);
-        }
-        words.fours.shrink_to_fit();
-        Some(words)
-    }
 }
 
 #[derive(Default, Clone, Copy)]
@@ -209,7 +178,7 @@ impl View {
         let segment = &entry.segment;
         let first_passage = self.slot_of.len();
         let passages = segment.passages.len();
-        let words = PassageWords::of(segment);
+        let words = PassageWords::of(segment, &mut self.numbers);
         self.parts.push(Part { first_turn: self.turns.len(), first_passage, passages, words });
         let of_word = words_logarithms(entry, logarithms);
         let speakers: Vec<u32> = segment.speakers.iter().map(|name| self.number_of(name)).collect();

@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
             segment.words.push(stem);
             for _ in 0..self.count()? {
                 let piece = self.number()?;
-                if !vectors::is_piece(piece) {
+                if piece >= vectors::count() as u64 {
                     return Err(SegmentError::Damaged);
                 }
                 segment.pieces.push(piece as u16);
