@@ -3,6 +3,7 @@
 use std::{fmt, ops::RangeInclusive};
 
 use jiff::Zoned;
+use zeroize::Zeroize;
 
 use crate::{
     text::{beginning, language::Language, lists::lists, words::Words},
@@ -130,6 +131,14 @@ fn is_follow_up(words: &[QuestionWord], all: &[String], language: Language) -> b
     let own = words.iter().filter(|word| !word.is_asking).count();
     let follow_up = &lists().of(language).follow_up;
     own <= 2 && all.iter().any(|word| follow_up.contains(&word.as_str()))
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        self.all.zeroize();
+        self.words.iter_mut().for_each(|word| word.text.zeroize());
+        self.speaker.zeroize();
+    }
 }
 
 impl fmt::Debug for Question {

@@ -4,6 +4,7 @@ use std::{ops::RangeInclusive, sync::OnceLock};
 
 use jiff::{Span, Zoned, civil::Date};
 use regex_lite::{Captures, Regex};
+use zeroize::Zeroizing;
 
 /// Days that a question asks for, in days since 1970-01-01, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(crate) struct TimeWords {
     /// The days, one span for each date and possible year.
     pub spans: Vec<DaySpan>,
     /// The rest of the question, in lower case.
-    pub rest: String,
+    pub rest: Zeroizing<String>,
 }
 
 /// Year, month and day as far as they are named.
@@ -30,7 +31,7 @@ type Pattern = (Regex, fn(&Captures<'_>) -> Parts);
 
 /// Finds dates such as "7 May 2023", "in June" and "2023-05-07". A date without a year means each of `years`.
 pub(crate) fn spans(text: &str, _now: &Zoned, years: RangeInclusive<i16>) -> TimeWords {
-    let text = text.to_lowercase();
+    let text = Zeroizing::new(text.to_lowercase());
     let mut spans = Vec::new();
     let mut found: Vec<std::ops::Range<usize>> = Vec::new();
     for (pattern, read) in patterns() {
@@ -48,7 +49,8 @@ pub(crate) fn spans(text: &str, _now: &Zoned, years: RangeInclusive<i16>) -> Tim
         }
     }
     found.sort_by_key(|range| range.start);
-    let mut rest = String::with_capacity(text.len());
+    // A date becomes a blank, so that the rest never grows.
+    let mut rest = Zeroizing::new(String::with_capacity(text.len() + 1));
     let mut from = 0;
     for range in found {
         rest.push_str(text.get(from..range.start).unwrap_or_default());

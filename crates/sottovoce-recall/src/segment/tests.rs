@@ -71,6 +71,21 @@ fn a_segment_without_turns_is_as_if_they_never_were() {
     assert_eq!(build(&turns).retain(|seq| seq % 2 == 1), build(&kept));
 }
 
+/// Whoever changes a list of words that segments are built from raises `DATA` in `bytes.rs`, then this digest.
+#[test]
+fn the_data_has_its_version() {
+    let files: [&[u8]; 5] = [
+        include_bytes!("../../data/en.txt"),
+        include_bytes!("../../data/de.txt"),
+        include_bytes!("../../data/fr.txt"),
+        include_bytes!("../../data/es.txt"),
+        include_bytes!("../../data/vectors/potion-128.bin"),
+    ];
+    let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    let digest = files.iter().fold(0xcbf2_9ce4_8422_2325, |hash, file| file.iter().fold(hash, fnv));
+    assert_eq!((super::bytes::DATA >> 1, digest), (1, 0x2040_4fef_651f_3704));
+}
+
 #[test]
 fn other_versions_are_named() {
     let bytes = build(&turns(3)).to_bytes();
