@@ -59,8 +59,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut index = Index::default();
             index.insert(0, Segment::build(turns, &BuildOptions::default()));
             let years = index.years().ok_or("no turns")?;
-            let asked =
-                Asked::new(jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC), years);
+            // The questions are asked on the day after the conversation.
+            let last = conversation.turns.iter().filter_map(|turn| turn.day).max();
+            let now = jiff::civil::Date::constant(1970, 1, 1)
+                .checked_add(jiff::Span::new().days(last.unwrap_or_default() + 1))?
+                .at(12, 0, 0, 0)
+                .to_zoned(jiff::tz::TimeZone::UTC)?;
+            let asked = Asked::new(now, years);
             for asking in &conversation.qas {
                 if asking.ev.is_empty() || ["adversarial", "abstention"].contains(&&*asking.cat) {
                     continue;

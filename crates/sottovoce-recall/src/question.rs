@@ -79,7 +79,7 @@ impl Question {
         let all: Vec<String> = all.range(0..all.len()).map(|(word, _)| word.to_owned()).collect();
         let lists = lists().of(language);
         let words = || all.iter().map(String::as_str);
-        let time = time::spans(text, &asked.now, asked.years.clone());
+        let time = time::spans(text, language, &asked.now, asked.years.clone());
         let mut question = Self {
             words: content(&time.rest, language, 1.),
             spans: time.spans,

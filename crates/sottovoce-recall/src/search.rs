@@ -9,7 +9,7 @@ use crate::{
         beginning,
         words::{Words, is_unspaced},
     },
-    time::{DaySpan, day_number},
+    time::{DaySpan, span_of},
     turn::Role,
 };
 
@@ -148,7 +148,7 @@ fn days(text: &str) -> Option<DaySpan> {
         (Some(_), None) => first.last_of_month(),
         (None, None) => first.last_of_year(),
     };
-    Some(DaySpan { first: day_number(first)?, last: day_number(last)? })
+    span_of(first, last, 1.)
 }
 
 fn is_quote(c: char) -> bool {

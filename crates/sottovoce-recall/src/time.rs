@@ -1,61 +1,94 @@
-//! Dates in a question, and how near a day is to them.
+//! Times in a question, and how near a day is to them.
 
-use std::{ops::RangeInclusive, sync::OnceLock};
+mod grammar;
+mod meaning;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+use std::ops::RangeInclusive;
 
 use jiff::{Span, Zoned, civil::Date};
-use regex_lite::{Captures, Regex};
+use unicode_normalization::UnicodeNormalization;
 use zeroize::Zeroizing;
 
+use crate::text::language::Language;
+use grammar::{Slots, grammar};
+use meaning::{Clock, Meaning};
+
+/// Words of a question in which times are looked for.
+const MOST_WORDS: usize = 400;
+
 /// Days that a question asks for, in days since 1970-01-01, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DaySpan {
     /// The first day.
     pub first: i32,
     /// The last day.
     pub last: i32,
+    /// What it counts, up to 1. "In May" means the newest May, but may mean the one before.
+    pub weight: f32,
 }
 
 /// Days that a question asks for, and the question without the words that name them.
 pub(crate) struct TimeWords {
-    /// The days, one span for each date and possible year.
+    /// The days, one span for each expression and possible year.
     pub spans: Vec<DaySpan>,
     /// The rest of the question, in lower case.
     pub rest: Zeroizing<String>,
 }
 
-/// Year, month and day as far as they are named.
-type Parts = (Option<i16>, Option<i8>, Option<i8>);
-
-/// A form of dates, and how to read it.
-type Pattern = (Regex, fn(&Captures<'_>) -> Parts);
-
-/// Finds dates such as "7 May 2023", "in June" and "2023-05-07". A date without a year means each of `years`.
-pub(crate) fn spans(text: &str, _now: &Zoned, years: RangeInclusive<i16>) -> TimeWords {
-    let text = Zeroizing::new(text.to_lowercase());
+/// Finds expressions of time such as "7 May 2023", "in June", "last Tuesday" and "three weeks ago", as a person means
+/// them at `now`. A date without a year means the newest one and, less, those of the other `years`. Words of longer
+/// relative times stay in the question.
+pub(crate) fn spans(
+    text: &str,
+    language: Language,
+    now: &Zoned,
+    years: RangeInclusive<i16>,
+) -> TimeWords {
+    let text: Zeroizing<String> =
+        Zeroizing::new(Zeroizing::new(text.to_lowercase()).nfc().collect());
+    let tokens = tokens::tokens(&text, MOST_WORDS);
+    let clock = Clock { now, years };
+    let grammar = grammar(language);
     let mut spans = Vec::new();
-    let mut found: Vec<std::ops::Range<usize>> = Vec::new();
-    for (pattern, read) in patterns() {
-        for captures in pattern.captures_iter(&text) {
-            let Some(range) = captures.get(0).map(|found| found.range()) else { continue };
-            if found.iter().any(|other| other.start < range.end && range.start < other.end) {
-                continue;
-            }
-            let (year, month, day) = read(&captures);
-            found.push(range);
-            match year {
-                Some(year) => spans.extend(span(year, month, day)),
-                None => spans.extend(years.clone().filter_map(|year| span(year, month, day))),
-            }
-        }
-    }
-    found.sort_by_key(|range| range.start);
-    // A date becomes a blank, so that the rest never grows.
+    // An expression becomes a blank, so that the rest never grows.
     let mut rest = Zeroizing::new(String::with_capacity(text.len() + 1));
-    let mut from = 0;
-    for range in found {
-        rest.push_str(text.get(from..range.start).unwrap_or_default());
-        rest.push(' ');
-        from = range.end;
+    let (mut at, mut from) = (0, 0);
+    while let Some(following) = tokens.get(at..).filter(|following| !following.is_empty()) {
+        let (length, keep) = match (
+            tokens::digits(&text, following, language == Language::German),
+            grammar.longest(following),
+        ) {
+            (Some((date, length)), phrase) if phrase.is_none_or(|(_, other, _)| other < length) => {
+                let slots =
+                    Slots { year: date.year, month: date.month, day: date.day, ..Slots::default() };
+                let meaning = match date.day {
+                    Some(_) => Meaning::Date,
+                    None => Meaning::Month { is_over: false },
+                };
+                spans.extend(clock.spans(meaning, &slots, false));
+                (length, false)
+            }
+            (_, Some((phrase, length, slots))) => {
+                let found = clock.spans(phrase.meaning, &slots, phrase.since);
+                // "Last summer" may be what the message says, too; "yesterday" said another day is another day.
+                let is_day = !found.is_empty() && found.iter().all(|span| span.first == span.last);
+                spans.extend(found);
+                (length, phrase.keep || !(phrase.meaning.is_date() || is_day))
+            }
+            _ => (1, true),
+        };
+        if !keep
+            && let Some(first) = following.first()
+            && let Some(last) = following.get(length - 1)
+        {
+            rest.push_str(text.get(from..first.range.start).unwrap_or_default());
+            rest.push(' ');
+            from = last.range.end;
+        }
+        at += length;
     }
     rest.push_str(text.get(from..).unwrap_or_default());
     TimeWords { spans, rest }
@@ -65,7 +98,7 @@ pub(crate) fn spans(text: &str, _now: &Zoned, years: RangeInclusive<i16>) -> Tim
 pub(crate) fn nearness(day: i32, spans: &[DaySpan]) -> f32 {
     let near = |span: &DaySpan| {
         let days = span.last.saturating_sub(span.first).saturating_add(1);
-        let weight = if days <= 40 { 1. } else { 0.25 };
+        let weight = if days <= 40 { span.weight } else { 0.25 * span.weight };
         let fade = |distance: i32, days: f32| (-((distance - 1) as f32) / days).exp();
         weight
             * if day > span.last {
@@ -79,14 +112,8 @@ pub(crate) fn nearness(day: i32, spans: &[DaySpan]) -> f32 {
     spans.iter().map(near).fold(0., f32::max)
 }
 
-fn span(year: i16, month: Option<i8>, day: Option<i8>) -> Option<DaySpan> {
-    let first = Date::new(year, month.unwrap_or(1), day.unwrap_or(1)).ok()?;
-    let last = match (month, day) {
-        (_, Some(_)) => first,
-        (Some(_), None) => first.last_of_month(),
-        (None, None) => first.last_of_year(),
-    };
-    Some(DaySpan { first: day_number(first)?, last: day_number(last)? })
+pub(crate) fn span_of(first: Date, last: Date, weight: f32) -> Option<DaySpan> {
+    Some(DaySpan { first: day_number(first)?, last: day_number(last)?, weight })
 }
 
 /// Days since 1970-01-01.
@@ -98,44 +125,4 @@ pub(crate) fn day_number(date: Date) -> Option<i32> {
 pub(crate) fn year_of(day: i32) -> Option<i16> {
     let days = Span::new().try_days(day).ok()?;
     Date::constant(1970, 1, 1).checked_add(days).ok().map(|date| date.year())
-}
-
-fn patterns() -> &'static [Pattern] {
-    static PATTERNS: OnceLock<Vec<Pattern>> = OnceLock::new();
-    PATTERNS.get_or_init(|| {
-        let month = "(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?\
-                     |oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\\.?";
-        let day = r"(\d{1,2})(?:st|nd|rd|th)?";
-        type Form = (String, fn(&Captures<'_>) -> Parts);
-        let table: [Form; 9] = [
-            (r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b".into(), |c| (number(c, 1), small(c, 2), small(c, 3))),
-            (r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b".into(), |c| (number(c, 3), small(c, 2), small(c, 1))),
-            (format!(r"\b{day}(?: of)? {month},? (\d{{4}})\b"), |c| (number(c, 3), named(c, 2), small(c, 1))),
-            (format!(r"\b{month} {day},? (\d{{4}})\b"), |c| (number(c, 3), named(c, 1), small(c, 2))),
-            (format!(r"\b{month},? (?:of )?(\d{{4}})\b"), |c| (number(c, 2), named(c, 1), None)),
-            (format!(r"\b{month} {day}\b"), |c| (None, named(c, 1), small(c, 2))),
-            (format!(r"\b{day}(?: of)? {month}\b"), |c| (None, named(c, 2), small(c, 1))),
-            (
-                format!(r"\b(?:in|of|during|last|this|since|until|by|before|after|early|late|mid) {month}\b"),
-                |c| (None, named(c, 1), None),
-            ),
-            (r"\b(20\d\d)\b".into(), |c| (number(c, 1), None, None)),
-        ];
-        table.into_iter().filter_map(|(pattern, read)| Some((Regex::new(&pattern).ok()?, read))).collect()
-    })
-}
-
-fn number(captures: &Captures<'_>, group: usize) -> Option<i16> {
-    captures.get(group)?.as_str().parse().ok()
-}
-
-fn small(captures: &Captures<'_>, group: usize) -> Option<i8> {
-    captures.get(group)?.as_str().parse().ok()
-}
-
-fn named(captures: &Captures<'_>, group: usize) -> Option<i8> {
-    let months =
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    let name = captures.get(group)?.as_str().get(..3)?;
-    Some(months.iter().position(|month| *month == name)? as i8 + 1)
 }

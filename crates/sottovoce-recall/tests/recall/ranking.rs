@@ -1,7 +1,7 @@
 //! The ranker ranks the carried conversations as the reference does, however they are divided into segments.
 
 use crate::conversations::{Conversation, conversations};
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{civil::date, tz::TimeZone};
 use proptest::prelude::*;
 use serde::Deserialize;
 use sottovoce_recall::{Asked, BuildOptions, Hit, Index, Question, Segment, Turn};
@@ -15,10 +15,9 @@ struct Ranking {
 }
 
 fn question(index: &Index, text: &str) -> Question {
-    Question::new(
-        text,
-        &Asked::new(Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC), index.years().unwrap()),
-    )
+    let years = index.years().unwrap();
+    let now = date(*years.end(), 7, 20).at(12, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap();
+    Question::new(text, &Asked::new(now, years))
 }
 
 fn rank(index: &mut Index, text: &str) -> Vec<Hit> {

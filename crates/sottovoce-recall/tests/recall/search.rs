@@ -40,8 +40,8 @@ fn reads_filters() {
         "from:Anna before:2024 after:2024-02 speaker:\"Anna Maria\" before:tomorrow x:y",
     );
     assert_eq!(query.speaker.as_deref(), Some("Anna Maria"));
-    assert_eq!(query.before, Some(DaySpan { first: 19723, last: 20088 }));
-    assert_eq!(query.after, Some(DaySpan { first: 19754, last: 19782 }));
+    assert_eq!(query.before, Some(DaySpan { first: 19723, last: 20088, weight: 1. }));
+    assert_eq!(query.after, Some(DaySpan { first: 19754, last: 19782, weight: 1. }));
     assert_eq!(query.unknown, ["before:tomorrow"]);
     assert!(query.matches("an X: y!") && !query.matches("y x"));
     assert!(SearchQuery::parse("  ").is_empty());
