@@ -48,6 +48,8 @@ mod embedded {
         pieces: Vec<u32>,
         /// A hash table of piece numbers plus one, with linear probing.
         slots: Vec<u16>,
+        /// Where each piece's vector stands, and its scale.
+        vectors: Vec<(u32, f32)>,
         longest: usize,
     }
 
@@ -86,8 +88,12 @@ mod embedded {
 
     impl Table {
         fn read() -> Self {
-            let mut table =
-                Self { pieces: Vec::with_capacity(30_000), slots: vec![0; 1 << 16], longest: 0 };
+            let mut table = Self {
+                pieces: Vec::with_capacity(30_000),
+                slots: vec![0; 1 << 16],
+                vectors: Vec::with_capacity(30_000),
+                longest: 0,
+            };
             let mut offset = 8;
             while let (Some(piece), Ok(number)) =
                 (piece_at(offset), u16::try_from(table.pieces.len() + 1))
@@ -103,6 +109,8 @@ mod embedded {
                     slot = slot.wrapping_add(1);
                 }
                 table.pieces.push(u32::try_from(offset).unwrap_or_default());
+                let vector = u32::try_from(piece.end - DIMENSIONS).unwrap_or_default();
+                table.vectors.push((vector, piece.scale));
                 offset = piece.end;
             }
             table
@@ -167,6 +175,18 @@ mod embedded {
         }
     }
 
+    /// The dot product of two rows, in sixteen sums side by side.
+    fn product_of(whole: &[i16; DIMENSIONS], vector: &[u8; DIMENSIONS]) -> i32 {
+        let mut sums = [0i32; 16];
+        for (a, b) in whole.as_chunks::<16>().0.iter().zip(vector.as_chunks::<16>().0) {
+            let b = b.map(|b| i16::from(b as i8));
+            for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+                *sum += i32::from(*a) * i32::from(b);
+            }
+        }
+        sums.iter().sum()
+    }
+
     /// The dot product of `vector`, of length one, with each piece of `pieces`, in [`UNIT`]s; `products` is by piece.
     pub(crate) fn products(
         vector: &Vector,
@@ -180,18 +200,15 @@ mod embedded {
         for (whole, value) in whole.iter_mut().zip(vector) {
             *whole = (value * scale).round() as i16;
         }
+        let factor = UNIT / scale;
         for number in pieces {
-            let (Some(piece), Some(product)) =
-                (table.get(number), products.get_mut(usize::from(number)))
-            else {
-                continue;
-            };
-            let sum: i32 = whole
-                .iter()
-                .zip(piece.vector)
-                .map(|(a, b)| i32::from(*a) * i32::from(*b as i8))
-                .sum();
-            *product = (sum as f32 * piece.scale * (UNIT / scale)) as i32;
+            let place = table.vectors.get(usize::from(number));
+            let row = place.and_then(|(at, _)| FILE.get(*at as usize..)?.first_chunk());
+            if let (Some((_, scale)), Some(row), Some(product)) =
+                (place, row, products.get_mut(usize::from(number)))
+            {
+                *product = (product_of(&whole, row) as f32 * scale * factor) as i32;
+            }
         }
     }
 }
