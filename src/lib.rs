@@ -114,6 +114,10 @@ mod pages {
     #[doc = include_str!("../docs/api/barge-in.md")]
     struct BargeIn;
 
+    #[cfg(feature = "recall")]
+    #[doc = include_str!("../docs/recall.md")]
+    struct Recall;
+
     #[doc = include_str!("../docs/api/retrieval.md")]
     struct Retrieval;
 
