@@ -193,6 +193,16 @@ impl Index {
         hits
     }
 
+    /// The score that a turn must reach to be worth recalling for a question: infinite for small talk, high for
+    /// commands and questions about now, lower for questions about the past, the asker and known speakers.
+    pub fn min_score(&mut self, question: &Question) -> f32 {
+        self.refresh();
+        let Some(view) = &self.view else { return f32::INFINITY };
+        let names = speakers::name_words(view);
+        let is_named = question.all.iter().any(|word| names.contains(word));
+        question.kind().min_score(is_named, view.slot_of.len())
+    }
+
     /// Indexes the turns that were noted. A question does it too; a host may do it while nobody waits.
     pub fn refresh(&mut self) {
         if self.is_current && self.view.is_some() {

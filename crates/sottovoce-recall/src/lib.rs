@@ -23,6 +23,7 @@
 //! ```
 
 mod error;
+mod gate;
 mod hit;
 mod index;
 mod question;
@@ -35,6 +36,7 @@ mod turn;
 mod vectors;
 
 pub use error::SegmentError;
+pub use gate::UtteranceKind;
 pub use hit::{Hit, Why, select_within};
 pub use index::Index;
 pub use question::{Asked, Question};

@@ -6,7 +6,8 @@ use jiff::Zoned;
 use zeroize::Zeroize;
 
 use crate::{
-    text::{beginning, language::Language, lists::lists, words::Words},
+    gate::UtteranceKind,
+    text::{beginning, language::Language, lists::lists, phrases::Phrase, words::Words},
     time::{self, DaySpan},
 };
 
@@ -16,6 +17,10 @@ const LONGEST: usize = 4096;
 const MOST_WORDS: usize = 400;
 /// Words that rank. A longer question is cut.
 const MOST_TERMS: usize = 48;
+/// Words of a question without any of its own, such as "when was that?"
+const MOST_BARE_WORDS: usize = 6;
+/// Utterances before a question that are looked at.
+const MOST_EARLIER: usize = 4;
 /// What a word of an earlier utterance counts, in a question that refers to it.
 const EARLIER: f32 = 0.5;
 
@@ -67,6 +72,8 @@ pub struct Question {
     pub(crate) is_me: bool,
     /// It asks for what the assistant said.
     pub(crate) is_you: bool,
+    kind: UtteranceKind,
+    is_follow_up: bool,
 }
 
 impl Question {
@@ -91,18 +98,60 @@ impl Question {
             is_me: words().any(|word| crate::text::lists::lists().traits(word).is_me(language)),
             is_you: lists.you_said.iter().any(|phrase| phrase.is_in(words()))
                 && !lists.requests.iter().any(|phrase| phrase.is_in(words())),
+            kind: UtteranceKind::Other,
+            is_follow_up: false,
             all: Vec::new(),
         };
-        if is_follow_up(&question.words, &all, language)
-            && let Some(earlier) = asked.earlier.first()
-        {
-            question.words.extend(content(beginning(earlier, LONGEST), language, EARLIER));
+        let today = time::day_number(asked.now.date()).unwrap_or_default();
+        let is_past = question.spans.iter().any(|span| span.last < today);
+        question.kind = UtteranceKind::of(&all, language, is_past);
+        if question.kind.may_follow_up() && is_follow_up(&question.words, &all, language) {
+            question.follow(asked);
         }
         let mut seen = std::collections::HashSet::new();
         question.words.retain(|word| seen.insert(word.text.clone()));
         question.words.truncate(MOST_TERMS);
         question.all = all;
         question
+    }
+
+    /// Takes words and days from what was said before, up to an utterance that stands for itself.
+    fn follow(&mut self, asked: &Asked<'_>) {
+        let mut weight = EARLIER;
+        for earlier in asked.earlier.iter().take(MOST_EARLIER) {
+            let earlier = beginning(earlier, LONGEST);
+            let mut words = Words::default();
+            words.add(earlier, MOST_WORDS);
+            let language = Language::of(&words, self.language);
+            let all: Vec<String> =
+                words.range(0..words.len()).map(|(word, _)| word.to_owned()).collect();
+            if !UtteranceKind::of(&all, language, false).may_follow_up() {
+                continue;
+            }
+            let time = time::spans(earlier, language, &asked.now, asked.years.clone());
+            let found = content(&time.rest, language, weight);
+            let goes_on = is_follow_up(&found, &all, language);
+            self.words.extend(found);
+            self.is_follow_up = true;
+            self.is_me |= all.iter().any(|word| lists().traits(word).is_me(language));
+            if self.spans.is_empty() {
+                self.spans = time.spans;
+            }
+            if !goes_on {
+                break;
+            }
+            weight *= EARLIER;
+        }
+    }
+
+    /// What kind of utterance it is.
+    pub fn kind(&self) -> UtteranceKind {
+        self.kind
+    }
+
+    /// Whether it goes on from what was said before, and took words from it.
+    pub fn is_follow_up(&self) -> bool {
+        self.is_follow_up
     }
 
     /// The days that the question asks for.
@@ -126,11 +175,19 @@ fn content(text: &str, language: Language, weight: f32) -> Vec<QuestionWord> {
     ranking.collect()
 }
 
-/// Whether a question is short and refers to what was said before it.
+/// Whether an utterance goes on from what was said before: "and his age?", "when?", "when was that?"
 fn is_follow_up(words: &[QuestionWord], all: &[String], language: Language) -> bool {
     let own = words.iter().filter(|word| !word.is_asking).count();
-    let follow_up = &lists().of(language).follow_up;
-    own <= 2 && all.iter().any(|word| follow_up.contains(&word.as_str()))
+    let lists = lists().of(language);
+    let begins = |phrase: &Phrase| phrase.begins(all.iter().map(String::as_str));
+    match own {
+        0 => !all.is_empty() && all.len() <= MOST_BARE_WORDS,
+        1 | 2 => {
+            all.iter().any(|word| lists.follow_up.contains(&word.as_str()))
+                || lists.follow_up_first.iter().any(begins)
+        }
+        _ => false,
+    }
 }
 
 impl Drop for Question {

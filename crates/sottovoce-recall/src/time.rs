@@ -47,13 +47,15 @@ pub(crate) fn spans(
     now: &Zoned,
     years: RangeInclusive<i16>,
 ) -> TimeWords {
-    let text: Zeroizing<String> =
-        Zeroizing::new(Zeroizing::new(text.to_lowercase()).nfc().collect());
+    let lower = Zeroizing::new(text.to_lowercase());
+    // Composing letters makes a text longer by less than three times.
+    let mut text = Zeroizing::new(String::with_capacity(lower.len() * 3));
+    text.extend(lower.nfc());
     let tokens = tokens::tokens(&text, MOST_WORDS);
     let clock = Clock { now, years };
     let grammar = grammar(language);
     let mut spans = Vec::new();
-    // An expression becomes a blank, so that the rest never grows.
+    // A time becomes a blank, so that the rest never grows.
     let mut rest = Zeroizing::new(String::with_capacity(text.len() + 1));
     let (mut at, mut from) = (0, 0);
     while let Some(following) = tokens.get(at..).filter(|following| !following.is_empty()) {

@@ -68,6 +68,24 @@ pub(crate) struct LanguageLists {
     pub together: Vec<&'static str>,
     /// Words that refer to what was said just before: "his".
     pub follow_up: Vec<&'static str>,
+    /// Beginnings of what goes on from what was said just before: "and", "what about".
+    pub follow_up_first: Vec<Phrase>,
+    /// Words around small talk.
+    pub fillers: Vec<&'static str>,
+    /// Small talk: "thank you".
+    pub small_talk: Vec<Phrase>,
+    /// What may stand before a command: "could you".
+    pub before_command: Vec<Phrase>,
+    /// Beginnings of a command: "turn".
+    pub commands: Vec<Phrase>,
+    /// Last words of a command: "off".
+    pub command_ends: Vec<&'static str>,
+    /// Parts of a question about now: "what time".
+    pub now: Vec<Phrase>,
+    /// Parts of a question about what everyone may know: "capital of".
+    pub general: Vec<Phrase>,
+    /// Parts of a question about the past: "did we".
+    pub past: Vec<Phrase>,
     /// A name and its short forms.
     pub short_names: Vec<Vec<&'static str>>,
     /// Names of the months, in order.
@@ -150,6 +168,15 @@ fn parse_language(
             "months" => lists.months.extend(line.split_whitespace()),
             "lead" => lists.lead.extend(line.split_whitespace()),
             "follow up" => lists.follow_up.extend(line.split_whitespace()),
+            "follow up first" => lists.follow_up_first.push(Phrase::new(line)),
+            "fillers" => lists.fillers.extend(line.split_whitespace()),
+            "small talk" => lists.small_talk.push(Phrase::new(line)),
+            "before a command" => lists.before_command.push(Phrase::new(line)),
+            "commands" => lists.commands.push(Phrase::new(line)),
+            "command ends" => lists.command_ends.extend(line.split_whitespace()),
+            "now" => lists.now.push(Phrase::new(line)),
+            "general" => lists.general.push(Phrase::new(line)),
+            "past" => lists.past.push(Phrase::new(line)),
             "together" => lists.together.extend(line.split_whitespace()),
             "short names" => lists.short_names.push(line.split_whitespace().collect()),
             "standing" => lists.standing.push(Phrase::new(line)),

@@ -32,6 +32,15 @@ impl Phrase {
         begins(&self.0, words)
     }
 
+    /// How many words it takes at the beginning of `words`, gaps left empty where possible.
+    pub(crate) fn length_at<'a>(
+        &self,
+        words: impl Iterator<Item = &'a str> + Clone,
+    ) -> Option<usize> {
+        let gaps = self.0.iter().filter(|part| matches!(part, Part::Gap)).count();
+        (self.0.len() - gaps..=self.0.len()).find(|length| self.begins(words.clone().take(*length)))
+    }
+
     /// Whether this phrase stands anywhere in `words`.
     pub(crate) fn is_in<'a>(&self, mut words: impl Iterator<Item = &'a str> + Clone) -> bool {
         loop {

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use zeroize::Zeroizing;
+
 use super::{
     meaning::Meaning,
     tokens::{Token, fold},
@@ -174,10 +176,14 @@ impl Grammar {
     ) -> Option<(usize, Slots)> {
         let token = tokens.get(at).filter(|token| at == 0 || token.is_joined)?;
         match &part.kind {
-            Kind::Words(words) => words.contains(&token.folded).then_some((at + 1, slots)),
+            Kind::Words(words) => words.contains(&*token.folded).then_some((at + 1, slots)),
             Kind::Slot(slot) => {
                 let joined = tokens.get(at + 1).filter(|next| next.is_joined).and_then(|next| {
-                    self.fill(*slot, &format!("{}-{}", token.folded, next.folded), slots)
+                    self.fill(
+                        *slot,
+                        &Zeroizing::new(format!("{}-{}", *token.folded, *next.folded)),
+                        slots,
+                    )
                 });
                 match joined {
                     Some(slots) => Some((at + 2, slots)),

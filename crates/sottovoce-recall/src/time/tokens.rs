@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use jiff::civil::Date;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+use zeroize::Zeroizing;
 
 /// A run of letters and digits.
 pub(super) struct Token {
     /// In lower case, without accents.
-    pub folded: String,
+    pub folded: Zeroizing<String>,
     /// Where it stands in the text.
     pub range: Range<usize>,
     /// Only blanks and joining signs lie between it and the one before.
@@ -44,7 +45,7 @@ pub(super) fn tokens(text: &str, most: usize) -> Vec<Token> {
             end = next + c.len_utf8();
         }
         found.push(Token {
-            folded: fold(text.get(at..end).unwrap_or_default()),
+            folded: Zeroizing::new(fold(text.get(at..end).unwrap_or_default())),
             range: at..end,
             is_joined: gap.2 && gap.0 <= 3 && gap.1 <= 1,
             before: gap.3,

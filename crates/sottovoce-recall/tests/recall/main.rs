@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "these are tests")]
 
 mod conversations;
+mod gate;
 mod hostile;
 mod languages;
 mod ranking;
