@@ -2,6 +2,8 @@
 
 use std::{fmt, ops::Range};
 
+use crate::question::Question;
+
 /// A turn that was found.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -82,6 +84,48 @@ impl fmt::Debug for Why {
             shown.field(name, &share);
         }
         shown.finish()
+    }
+}
+
+/// Hits among which the newer may come first. No hit leaves or enters the first five.
+const FIRST: usize = 5;
+/// How much less a newer hit may score to come first. Measured on pairs of statements, and on how much first places lose.
+const NEARLY_EQUAL: f32 = 1.5;
+
+/// Puts newer statements before older ones that fit no better, so that "I moved to Leipzig" comes before "I live in
+/// Ulm". Only among the first five hits of a question about the present, and only if the newer passage holds the
+/// question's words that the older one holds. Scores stay.
+pub fn put_newer_first(hits: &mut [Hit], question: &Question) {
+    if !question.is_about_present() {
+        return;
+    }
+    let first = hits.len().min(FIRST);
+    let Some(hits) = hits.get_mut(..first) else { return };
+    // Each hit moves past the older ones that are little better.
+    for at in 1..hits.len() {
+        let mut place = at;
+        while let Some([before, hit]) = place.checked_sub(1).and_then(|from| hits.get(from..=place))
+        {
+            if hit.at <= before.at
+                || before.score - hit.score > NEARLY_EQUAL
+                || !hit.says_as_much(before)
+            {
+                break;
+            }
+            hits.swap(place - 1, place);
+            place -= 1;
+        }
+    }
+}
+
+impl Hit {
+    /// Whether the passage itself holds the question's words that the other one holds, of which there are some.
+    fn says_as_much(&self, other: &Self) -> bool {
+        let held = |hit: &Self, word: &str| {
+            hit.why.words.iter().any(|(held, share)| held == word && *share >= 1.)
+        };
+        let mut words = other.why.words.iter().filter(|(_, share)| *share >= 1.).peekable();
+        words.peek().is_some() && words.all(|(word, _)| held(self, word))
     }
 }
 

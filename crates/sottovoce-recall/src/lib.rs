@@ -37,7 +37,7 @@ mod vectors;
 
 pub use error::SegmentError;
 pub use gate::UtteranceKind;
-pub use hit::{Hit, Why, select_within};
+pub use hit::{Hit, Why, put_newer_first, select_within};
 pub use index::Index;
 pub use question::{Asked, Question};
 pub use search::SearchQuery;

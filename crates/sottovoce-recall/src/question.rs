@@ -149,6 +149,11 @@ impl Question {
         self.kind
     }
 
+    /// Whether it asks how things are, not how they were or when something happened.
+    pub(crate) fn is_about_present(&self) -> bool {
+        self.spans.is_empty() && self.kind != UtteranceKind::Past
+    }
+
     /// Whether it goes on from what was said before, and took words from it.
     pub fn is_follow_up(&self) -> bool {
         self.is_follow_up
