@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 pub struct RecallConfig {
     /// The most tokens that are brought in; 0 turns recall off.
     pub tokens: usize,
-    /// The score that a message must reach; `None` means the default.
+    /// The score that a message must reach; `None` lets the kind of utterance decide.
     pub min_score: Option<f64>,
 }
 

@@ -185,7 +185,7 @@ impl ConversationBuilder {
     }
 
     /// Brings what was said earlier and fits an utterance into its prompt, at most this many tokens of it; see
-    /// [`RecallContextProvider`]. Messages that reach `min_score` are brought in; `None` stands for the default.
+    /// [`RecallContextProvider`]. Messages that reach `min_score` are brought in; with `None` the kind of utterance decides.
     #[cfg(feature = "recall")]
     #[must_use]
     pub fn recall(mut self, tokens: usize, min_score: Option<f32>) -> Self {

@@ -94,6 +94,20 @@ async fn the_dogs_name_comes_back_after_twenty_exchanges_and_after_two_thousand(
 }
 
 #[tokio::test]
+async fn small_talk_and_commands_bring_nothing_in() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    home.say(&store, "My dog is called Bruno.", "What a nice name!").await;
+    home.say(&store, "Turn on the light in the kitchen.", "It is on.").await;
+    home.chatter(&store, 30).await;
+    let talk = talk(&store);
+    for utterance in ["Thank you!", "What time is it?", "Turn on the light.", "Good morning."] {
+        let (texts, _) = recalled(&talk, utterance).await;
+        assert!(texts.is_empty(), "{utterance}: {texts:?}");
+    }
+}
+
+#[tokio::test]
 async fn nothing_is_recalled_from_another_scope_or_thread() {
     let home = Home::new();
     let (kitchen, other) =

@@ -4,6 +4,8 @@
 //! (`-`) the conversations' own questions are asked. A line: group, language, kind, score,
 //! whether it is enough, text.
 
+#![allow(clippy::print_stdout, reason = "this is a measurement")]
+
 use std::error::Error;
 
 use serde::Deserialize;

@@ -5,11 +5,15 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::Zoned;
-use sottovoce_recall::{Asked, BuildOptions, Hit, Index, Question, Segment, Why, select_within};
+use sottovoce_recall::{
+    Asked, BuildOptions, Hit, Index, Question, Segment, UtteranceKind, Why, put_newer_first,
+    select_within,
+};
 use tokio::sync::Mutex;
 
 use super::block::{Block, turn};
 use crate::error::{Error, Result};
+use crate::message::ChatRole;
 use crate::store::record::document::{BLOCK, DocumentId, block_of, block_seqs};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{Batch, ConversationStore, Finding, ReadQuery, StoreState, StoredMessage};
@@ -96,6 +100,9 @@ pub struct RecallHit {
 pub struct Recalled {
     /// The hits, best first.
     pub hits: Vec<RecallHit>,
+    /// The score that a message must reach to be worth bringing into a prompt: infinite for small talk, high for
+    /// commands and questions about now, lower for questions about the past and about people.
+    pub min_score: f32,
     /// What could not be read on the way.
     pub skipped: Vec<Finding>,
 }
@@ -127,11 +134,23 @@ impl Recall {
         asked.earlier = query.earlier;
         asked.speaker = query.speaker;
         let question = Question::new(query.text, &asked);
+        let min_score = loaded.index.min_score(&question);
+        let is_command = |question: &Question| {
+            matches!(question.kind(), UtteranceKind::Command | UtteranceKind::Now)
+        };
+        // Commands resemble earlier commands, of which nobody needs to be reminded.
+        let is_repeated = |stored: &StoredMessage| {
+            is_command(&question)
+                && stored.message.role == ChatRole::User
+                && is_command(&Question::new(&stored.message.content, &asked))
+        };
         let mut wanted = FIRST.max(query.limit.saturating_mul(2));
         loop {
-            let hits = loaded.index.rank(&question, |_| true, wanted);
+            let mut hits = loaded.index.rank(&question, |_| true, wanted);
+            put_newer_first(&mut hits, &question);
             let is_all = hits.len() < wanted || wanted >= MOST;
-            let mut recalled = Recalled { hits: Vec::new(), skipped: loaded.skipped.clone() };
+            let skipped = loaded.skipped.clone();
+            let mut recalled = Recalled { hits: Vec::new(), min_score, skipped };
             for hit in hits {
                 if recalled.hits.len() >= query.limit {
                     break;
@@ -139,7 +158,9 @@ impl Recall {
                 let found = self.store.read(ReadQuery::Seqs(hit.seq..=hit.seq)).await?;
                 recalled.skipped.extend(found.skipped);
                 let stored = found.messages.into_iter().next();
-                if let Some(stored) = stored.filter(|stored| may_see(stored)) {
+                if let Some(stored) =
+                    stored.filter(|stored| may_see(stored) && !is_repeated(stored))
+                {
                     recalled.hits.push(RecallHit::new(stored, hit));
                 }
             }
@@ -199,7 +220,7 @@ impl Recalled {
         let chosen = select_within(&hits, tokens, |hit| hit.length as usize + LINE, |_| 0);
         let chosen: Vec<u64> = chosen.iter().map(|hit| hit.seq).collect();
         let hits = self.hits.into_iter().filter(|hit| chosen.contains(&hit.stored.seq));
-        Self { hits: hits.collect(), skipped: self.skipped }
+        Self { hits: hits.collect(), ..self }
     }
 }
 

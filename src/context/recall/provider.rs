@@ -13,8 +13,6 @@ use crate::error::Result;
 use crate::message::ChatRole;
 use crate::store::{Profile, ReadQuery, StoredMessage};
 
-/// The score below which nothing is brought in, unless set otherwise.
-const MIN_SCORE: f32 = 4.0;
 /// The tokens of the messages that are brought in, unless set otherwise.
 const TOKENS: usize = 256;
 /// How many hits are considered.
@@ -32,13 +30,13 @@ const HEADING: &str = "From earlier conversations, as far as it may help";
 pub struct RecallContextProvider {
     recall: Arc<Recall>,
     tokens: usize,
-    min_score: f32,
+    min_score: Option<f32>,
 }
 
 impl RecallContextProvider {
     /// A provider of at most 256 tokens from this index.
     pub fn new(recall: Arc<Recall>) -> Self {
-        Self { recall, tokens: TOKENS, min_score: MIN_SCORE }
+        Self { recall, tokens: TOKENS, min_score: None }
     }
 
     /// Sets the most tokens to bring in, at four characters a token.
@@ -48,10 +46,11 @@ impl RecallContextProvider {
         self
     }
 
-    /// Sets the score that a message must reach.
+    /// Sets the score that a message must reach, whatever the utterance is. Otherwise its kind decides; see
+    /// [`Recalled::min_score`](super::Recalled::min_score).
     #[must_use]
     pub fn min_score(mut self, score: f32) -> Self {
-        self.min_score = score;
+        self.min_score = Some(score);
         self
     }
 }
@@ -93,17 +92,18 @@ impl ContextProvider for RecallContextProvider {
         query.earlier = &earlier;
         query.speaker = asked.and_then(|stored| stored.message.speaker());
         let found = self.recall.find(&query, may_see).await?;
-        if found.hits.first().is_none_or(|best| best.score < self.min_score) {
-            return Ok(none());
-        }
+        let min_score = self.min_score.unwrap_or(found.min_score);
         let hits: Vec<Hit> = found
             .hits
             .iter()
-            .filter(|hit| hit.score >= self.min_score)
+            .filter(|hit| hit.score >= min_score)
             .map(|hit| hit.hit.clone())
             .collect();
         let length = |hit: &Hit| (hit.length as usize).min(LONGEST) + LINE;
         let mut chosen = select_within(&hits, self.tokens, length, |_| 0);
+        if chosen.is_empty() {
+            return Ok(none());
+        }
         // In the order of the conversation, so that of two statements the later one is read last.
         chosen.sort_by_key(|hit| (hit.at, hit.seq));
         let messages = chosen
