@@ -12,6 +12,7 @@ mod interrupted_documents;
 mod interrupted_imports;
 mod interrupted_packing;
 mod interrupted_rekey;
+mod interrupted_segments;
 mod power_cut;
 mod published_contract;
 mod rollback;

@@ -14,22 +14,22 @@ use crate::store::{
 };
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
 
-const FOLDERS: [&str; 2] = ["packs", "snapshots"];
+const FOLDERS: [&str; 3] = ["packs", "snapshots", "recall"];
 
 fn start() -> Timestamp {
     "2025-08-24T16:00:00Z".parse().unwrap()
 }
 
-fn clock() -> Arc<ManualClock> {
+pub(super) fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::at_utc(start()))
 }
 
-fn options(clock: &Arc<ManualClock>) -> StoreOptions {
+pub(super) fn options(clock: &Arc<ManualClock>) -> StoreOptions {
     let key = EncryptionKey::from_secret("a secret of the tests, long enough").unwrap();
     StoreOptions::new(key).clock(Arc::clone(clock) as Arc<dyn Clock>)
 }
 
-async fn open(
+pub(super) async fn open(
     options: StoreOptions,
     directory: &Arc<impl Directory + 'static>,
 ) -> FileConversationStore {
@@ -49,7 +49,7 @@ fn names(directory: &dyn Directory) -> Vec<String> {
     names
 }
 
-fn copied(directory: &MemoryDirectory) -> Arc<MemoryDirectory> {
+pub(super) fn copied(directory: &MemoryDirectory) -> Arc<MemoryDirectory> {
     let copy = Arc::new(MemoryDirectory::default());
     for name in names(directory) {
         copy.replace(&name, &directory.read(&name).unwrap().unwrap()).unwrap();
@@ -63,11 +63,11 @@ fn copied(directory: &MemoryDirectory) -> Arc<MemoryDirectory> {
     copy
 }
 
-fn say(clock: &ManualClock, role: ChatRole, text: impl ToString) -> ChatMessage {
+pub(super) fn say(clock: &ManualClock, role: ChatRole, text: impl ToString) -> ChatMessage {
     ChatMessage::at(role, text.to_string(), clock.now().timestamp())
 }
 
-async fn exchanges(
+pub(super) async fn exchanges(
     store: &FileConversationStore,
     clock: &ManualClock,
     numbers: std::ops::RangeInclusive<u32>,
@@ -78,7 +78,7 @@ async fn exchanges(
     }
 }
 
-async fn words(store: &FileConversationStore) -> Vec<String> {
+pub(super) async fn words(store: &FileConversationStore) -> Vec<String> {
     let reading = store.read_tail(usize::MAX).await.unwrap();
     reading.messages.iter().map(|stored| stored.message.content.clone()).collect()
 }
