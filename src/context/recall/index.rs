@@ -103,6 +103,8 @@ pub struct Recalled {
     /// The score that a message must reach to be worth bringing into a prompt: infinite for small talk, high for
     /// commands and questions about now, lower for questions about the past and about people.
     pub min_score: f32,
+    /// Whether the question took words from what was said just before.
+    pub is_follow_up: bool,
     /// What could not be read on the way.
     pub skipped: Vec<Finding>,
 }
@@ -135,6 +137,7 @@ impl Recall {
         asked.speaker = query.speaker;
         let question = Question::new(query.text, &asked);
         let min_score = loaded.index.min_score(&question);
+        let is_follow_up = question.is_follow_up();
         let is_command = |question: &Question| {
             matches!(question.kind(), UtteranceKind::Command | UtteranceKind::Now)
         };
@@ -150,7 +153,7 @@ impl Recall {
             put_newer_first(&mut hits, &question);
             let is_all = hits.len() < wanted || wanted >= MOST;
             let skipped = loaded.skipped.clone();
-            let mut recalled = Recalled { hits: Vec::new(), min_score, skipped };
+            let mut recalled = Recalled { hits: Vec::new(), min_score, is_follow_up, skipped };
             for hit in hits {
                 if recalled.hits.len() >= query.limit {
                     break;

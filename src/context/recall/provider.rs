@@ -91,7 +91,13 @@ impl ContextProvider for RecallContextProvider {
         let mut query = RecallQuery::new(request.current_prompt, now, CONSIDERED);
         query.earlier = &earlier;
         query.speaker = asked.and_then(|stored| stored.message.speaker());
-        let found = self.recall.find(&query, may_see).await?;
+        let mut found = self.recall.find(&query, may_see).await?;
+        if found.is_follow_up
+            && let Some(summary) = profile.summary(request.thread)
+        {
+            // The summary tells what was said just before.
+            found.hits.retain(|hit| !summary.replaces(&hit.stored));
+        }
         let min_score = self.min_score.unwrap_or(found.min_score);
         let hits: Vec<Hit> = found
             .hits
