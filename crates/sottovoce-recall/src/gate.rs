@@ -1,6 +1,9 @@
 //! What kind of utterance a question is, and what a turn must score to be worth recalling for it.
 
-use crate::text::{language::Language, lists::lists, phrases::Phrase};
+use crate::{
+    secret::Word,
+    text::{language::Language, lists::lists, phrases::Phrase},
+};
 
 /// Words that may be left of small talk: "good morning, Bruno".
 const LEFT_OF_SMALL_TALK: usize = 1;
@@ -48,10 +51,13 @@ impl UtteranceKind {
     }
 
     /// Tells the kind of an utterance by its words. `is_past` says that it names a time in the past.
-    pub(crate) fn of(words: &[String], language: Language, is_past: bool) -> Self {
+    pub(crate) fn of(words: &[Word], language: Language, is_past: bool) -> Self {
         let lists = lists().of(language);
-        let is_me =
-            || words.iter().any(|word| crate::text::lists::lists().traits(word).is_me(language));
+        let is_me = || {
+            words
+                .iter()
+                .any(|word| crate::text::lists::lists().traits(word.as_str()).is_me(language))
+        };
         if is_small_talk(words, &lists.small_talk, &lists.fillers) {
             Self::SmallTalk
         } else if holds(words, &lists.past) {
@@ -77,18 +83,18 @@ impl UtteranceKind {
     }
 }
 
-fn holds(words: &[String], phrases: &[Phrase]) -> bool {
-    phrases.iter().any(|phrase| phrase.is_in(words.iter().map(String::as_str)))
+fn holds(words: &[Word], phrases: &[Phrase]) -> bool {
+    phrases.iter().any(|phrase| phrase.is_in(words.iter().map(Word::as_str)))
 }
 
 /// The words after the longest of the phrases that begin them.
-fn after<'a>(words: &'a [String], phrases: &[Phrase]) -> Option<&'a [String]> {
-    let length = |phrase: &Phrase| phrase.length_at(words.iter().map(String::as_str));
+fn after<'a>(words: &'a [Word], phrases: &[Phrase]) -> Option<&'a [Word]> {
+    let length = |phrase: &Phrase| phrase.length_at(words.iter().map(Word::as_str));
     words.get(phrases.iter().filter_map(length).max()?..)
 }
 
 /// Whether phrases of small talk and fillers make up all of it.
-fn is_small_talk(words: &[String], small_talk: &[Phrase], fillers: &[&str]) -> bool {
+fn is_small_talk(words: &[Word], small_talk: &[Phrase], fillers: &[&str]) -> bool {
     let mut rest = words;
     let (mut is_found, mut left) = (false, 0);
     while let Some((first, others)) = rest.split_first() {
@@ -107,7 +113,7 @@ fn is_small_talk(words: &[String], small_talk: &[Phrase], fillers: &[&str]) -> b
 }
 
 /// Whether it begins or ends as a command does.
-fn is_command(words: &[String], language: Language) -> bool {
+fn is_command(words: &[Word], language: Language) -> bool {
     let lists = lists().of(language);
     let mut rest = words;
     while let Some(after) =
@@ -116,9 +122,10 @@ fn is_command(words: &[String], language: Language) -> bool {
         rest = after;
     }
     let is_asked = words.first().is_some_and(|word| {
-        crate::text::lists::lists().traits(word).is_stop(language) && rest.len() == words.len()
+        crate::text::lists::lists().traits(word.as_str()).is_stop(language)
+            && rest.len() == words.len()
     });
-    lists.commands.iter().any(|phrase| phrase.begins(rest.iter().map(String::as_str)))
+    lists.commands.iter().any(|phrase| phrase.begins(rest.iter().map(Word::as_str)))
         || (!is_asked
             && rest.len() <= 6
             && rest.last().is_some_and(|last| lists.command_ends.contains(&last.as_str())))

@@ -2,6 +2,8 @@
 
 use std::{fmt, ops::Range};
 
+use zeroize::Zeroize;
+
 use crate::question::Question;
 
 /// A turn that was found.
@@ -72,6 +74,12 @@ impl Why {
             ("rarity", self.rarity),
             ("standing wish", self.standing),
         ]
+    }
+}
+
+impl Drop for Why {
+    fn drop(&mut self) {
+        self.words.iter_mut().for_each(|(word, _)| word.zeroize());
     }
 }
 

@@ -138,6 +138,10 @@ impl Index {
                 self.packs.insert(*number, entry);
             }
         }
+        // What was removed is to be forgotten at once, and its stems with it.
+        if self.frequencies.contains(&0) {
+            self.number_stems();
+        }
         changed
     }
 

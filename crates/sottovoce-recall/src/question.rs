@@ -3,10 +3,10 @@
 use std::{fmt, ops::RangeInclusive};
 
 use jiff::Zoned;
-use zeroize::Zeroize;
 
 use crate::{
     gate::UtteranceKind,
+    secret::Word,
     text::{beginning, language::Language, lists::lists, phrases::Phrase, words::Words},
     time::{self, DaySpan},
 };
@@ -50,7 +50,7 @@ impl Asked<'_> {
 /// A word of a question that ranks.
 #[derive(Clone)]
 pub(crate) struct QuestionWord {
-    pub text: String,
+    pub text: Word,
     pub is_asking: bool,
     pub weight: f32,
 }
@@ -59,12 +59,12 @@ pub(crate) struct QuestionWord {
 #[derive(Clone)]
 pub struct Question {
     /// All words, in order.
-    pub(crate) all: Vec<String>,
+    pub(crate) all: Vec<Word>,
     /// Words that may rank, in order, without repetition.
     pub(crate) words: Vec<QuestionWord>,
     pub(crate) spans: Vec<DaySpan>,
     pub(crate) language: Language,
-    pub(crate) speaker: Option<String>,
+    pub(crate) speaker: Option<Word>,
     pub(crate) asks_when: bool,
     pub(crate) asks_number: bool,
     pub(crate) asks_name: bool,
@@ -83,15 +83,15 @@ impl Question {
         let mut all = Words::default();
         all.add(text, MOST_WORDS);
         let language = Language::of(&all, asked.language);
-        let all: Vec<String> = all.range(0..all.len()).map(|(word, _)| word.to_owned()).collect();
+        let all = all.to_list();
         let lists = lists().of(language);
-        let words = || all.iter().map(String::as_str);
+        let words = || all.iter().map(Word::as_str);
         let time = time::spans(text, language, &asked.now, asked.years.clone());
         let mut question = Self {
             words: content(&time.rest, language, 1.),
             spans: time.spans,
             language,
-            speaker: asked.speaker.map(str::to_owned),
+            speaker: asked.speaker.map(Word::from),
             asks_when: lists.asks_when.iter().any(|phrase| phrase.begins(words())),
             asks_number: lists.asks_number.iter().any(|phrase| phrase.is_in(words())),
             asks_name: lists.asks_name.iter().any(|phrase| phrase.begins(words())),
@@ -123,8 +123,7 @@ impl Question {
             let mut words = Words::default();
             words.add(earlier, MOST_WORDS);
             let language = Language::of(&words, self.language);
-            let all: Vec<String> =
-                words.range(0..words.len()).map(|(word, _)| word.to_owned()).collect();
+            let all = words.to_list();
             if !UtteranceKind::of(&all, language, false).may_follow_up() {
                 continue;
             }
@@ -133,7 +132,7 @@ impl Question {
             let goes_on = is_follow_up(&found, &all, language);
             self.words.extend(found);
             self.is_follow_up = true;
-            self.is_me |= all.iter().any(|word| lists().traits(word).is_me(language));
+            self.is_me |= all.iter().any(|word| lists().traits(word.as_str()).is_me(language));
             if self.spans.is_empty() {
                 self.spans = time.spans;
             }
@@ -172,7 +171,7 @@ fn content(text: &str, language: Language, weight: f32) -> Vec<QuestionWord> {
     let ranking = words.range(0..words.len()).filter_map(|(word, _)| {
         let traits = lists().traits(word);
         (!traits.is_stop(language)).then(|| QuestionWord {
-            text: word.to_owned(),
+            text: word.into(),
             is_asking: traits.is_asking(language),
             weight,
         })
@@ -181,10 +180,10 @@ fn content(text: &str, language: Language, weight: f32) -> Vec<QuestionWord> {
 }
 
 /// Whether an utterance goes on from what was said before: "and his age?", "when?", "when was that?"
-fn is_follow_up(words: &[QuestionWord], all: &[String], language: Language) -> bool {
+fn is_follow_up(words: &[QuestionWord], all: &[Word], language: Language) -> bool {
     let own = words.iter().filter(|word| !word.is_asking).count();
     let lists = lists().of(language);
-    let begins = |phrase: &Phrase| phrase.begins(all.iter().map(String::as_str));
+    let begins = |phrase: &Phrase| phrase.begins(all.iter().map(Word::as_str));
     match own {
         0 => !all.is_empty() && all.len() <= MOST_BARE_WORDS,
         1 | 2 => {
@@ -192,14 +191,6 @@ fn is_follow_up(words: &[QuestionWord], all: &[String], language: Language) -> b
                 || lists.follow_up_first.iter().any(begins)
         }
         _ => false,
-    }
-}
-
-impl Drop for Question {
-    fn drop(&mut self) {
-        self.all.zeroize();
-        self.words.iter_mut().for_each(|word| word.text.zeroize());
-        self.speaker.zeroize();
     }
 }
 

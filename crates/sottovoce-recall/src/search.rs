@@ -3,8 +3,10 @@
 use std::fmt;
 
 use jiff::civil::Date;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
+    secret::Word,
     text::{
         beginning,
         words::{Words, is_unspaced},
@@ -26,7 +28,7 @@ const MOST_WORDS: usize = 200;
 #[non_exhaustive]
 pub struct SearchQuery {
     /// Sequences of words that must stand in the text; a single word is a sequence of one.
-    pub(crate) phrases: Vec<Vec<String>>,
+    pub(crate) phrases: Vec<Vec<Word>>,
     /// The role that must have written it: `from:user` or `from:me`, `from:assistant` or `from:you`, `from:tool`.
     pub from: Option<Role>,
     /// The speaker who must have said it. `from:` with another word than a role means a speaker too.
@@ -64,20 +66,21 @@ impl SearchQuery {
         let mut words = Words::default();
         words.add(text, usize::MAX / 1024);
         self.phrases.iter().all(|phrase| match phrase.as_slice() {
-            [only] if only.chars().all(is_unspaced) => text.to_lowercase().contains(only),
+            [only] if only.as_str().chars().all(is_unspaced) => {
+                Zeroizing::new(text.to_lowercase()).contains(only.as_str())
+            }
             phrase => (0..words.len()).any(|start| {
                 let here =
                     words.range(start..words.len().min(start + phrase.len())).map(|(word, _)| word);
-                here.eq(phrase.iter().map(String::as_str))
+                here.eq(phrase.iter().map(Word::as_str))
             }),
         })
     }
 
     /// Whether a turn of this role, speaker and day passes the filters.
     pub fn passes(&self, role: Role, speaker: Option<&str>, day: i32) -> bool {
-        let is_speaker = |wanted: &String| {
-            speaker.is_some_and(|name| name.to_lowercase() == wanted.to_lowercase())
-        };
+        let lower = |name: &str| Zeroizing::new(name.to_lowercase());
+        let is_speaker = |wanted: &String| speaker.is_some_and(|name| lower(name) == lower(wanted));
         self.from.is_none_or(|from| from == role)
             && self.speaker.as_ref().is_none_or(is_speaker)
             && self.before.is_none_or(|span| day < span.first)
@@ -87,8 +90,7 @@ impl SearchQuery {
     fn add_phrase(&mut self, text: &str) {
         let mut words = Words::default();
         words.add(text, MOST_WORDS);
-        let phrase: Vec<String> =
-            words.range(0..words.len()).map(|(word, _)| word.to_owned()).collect();
+        let phrase = words.to_list();
         if !phrase.is_empty() && self.phrases.len() < MOST_WORDS {
             self.phrases.push(phrase);
         }
@@ -98,10 +100,10 @@ impl SearchQuery {
     fn add_filter(&mut self, part: &str) -> bool {
         let Some((name, value)) = part.split_once(':') else { return false };
         let value = value.trim_matches(is_quote);
-        let understood = match (name.to_ascii_lowercase().as_str(), value) {
+        let understood = match (Zeroizing::new(name.to_ascii_lowercase()).as_str(), value) {
             ("from" | "speaker" | "before" | "after", "") => false,
             ("from", value) => {
-                match value.to_lowercase().as_str() {
+                match Zeroizing::new(value.to_lowercase()).as_str() {
                     "user" | "me" => self.from = Some(Role::User),
                     "assistant" | "you" => self.from = Some(Role::Assistant),
                     "tool" => self.from = Some(Role::Tool),
@@ -173,6 +175,13 @@ fn unquoted(text: &str) -> (&str, &str) {
         return text.split_at_checked(length).unwrap_or((text, ""));
     }
     (word, rest)
+}
+
+impl Drop for SearchQuery {
+    fn drop(&mut self) {
+        self.speaker.zeroize();
+        self.unknown.zeroize();
+    }
 }
 
 /// Shows no words.

@@ -38,7 +38,10 @@ pub(crate) use embedded::{add_word, count, pieces, products};
 mod embedded {
     use std::sync::OnceLock;
 
+    use zeroize::Zeroizing;
+
     use super::{DIMENSIONS, UNIT, Vector};
+    use crate::secret::extend;
 
     static FILE: &[u8] = include_bytes!("../data/vectors/potion-128.bin");
 
@@ -141,7 +144,7 @@ mod embedded {
     }
 
     /// Adds the numbers of a word's pieces: the longest that fits, again and again. Adds none if letters remain.
-    pub(crate) fn pieces(word: &str, found: &mut Vec<u16>) {
+    pub(crate) fn pieces(word: &str, found: &mut Zeroizing<Vec<u16>>) {
         let table = table();
         let before = found.len();
         let mut start = 0;
@@ -155,7 +158,7 @@ mod embedded {
                 found.truncate(before);
                 return;
             };
-            found.push(piece);
+            extend(found, &[piece]);
             start = end;
         }
     }
@@ -215,9 +218,11 @@ mod embedded {
 
 #[cfg(not(feature = "vectors"))]
 mod absent {
+    use zeroize::Zeroizing;
+
     use super::Vector;
 
-    pub(crate) fn pieces(_: &str, _: &mut Vec<u16>) {}
+    pub(crate) fn pieces(_: &str, _: &mut Zeroizing<Vec<u16>>) {}
 
     pub(crate) fn count() -> usize {
         0

@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, ops::Range};
 
+use zeroize::{Zeroize, Zeroizing};
+
 use crate::{
+    secret::extend,
     segment::{REPEATED, Segment},
     vectors,
 };
@@ -14,7 +17,7 @@ pub(super) const NO_WORD: u16 = u16::MAX;
 #[derive(Default)]
 pub(super) struct WordNumbers {
     numbers: HashMap<Box<[u16]>, u16>,
-    pieces: Vec<u16>,
+    pieces: Zeroizing<Vec<u16>>,
     ends: Vec<u32>,
 }
 
@@ -33,7 +36,7 @@ impl WordNumbers {
             .ok()
             .filter(|number| *number < NO_WORD)?;
         self.numbers.insert(pieces.into(), number);
-        self.pieces.extend_from_slice(pieces);
+        extend(&mut self.pieces, pieces);
         self.ends.push(self.pieces.len() as u32);
         Some(number)
     }
@@ -53,6 +56,14 @@ impl WordNumbers {
     }
 }
 
+impl Drop for WordNumbers {
+    fn drop(&mut self) {
+        for (mut pieces, _) in self.numbers.drain() {
+            pieces.zeroize();
+        }
+    }
+}
+
 /// The mean product of a word's pieces.
 pub(super) fn mean(pieces: &[u16], products: &[i32; 1 << 16]) -> i32 {
     let of_piece = |piece: &u16| products.get(usize::from(*piece)).copied().unwrap_or_default();
@@ -65,7 +76,7 @@ pub(super) fn mean(pieces: &[u16], products: &[i32; 1 << 16]) -> i32 {
 /// The words of a segment's passages, in fours that [`NO_WORD`] fills up.
 #[derive(Default)]
 pub(super) struct PassageWords {
-    pub fours: Vec<[u16; 4]>,
+    pub fours: Zeroizing<Vec<[u16; 4]>>,
     /// The number of each passage's last four plus one.
     pub ends: Vec<u32>,
 }
@@ -75,14 +86,18 @@ impl PassageWords {
     pub(super) fn of(segment: &Segment, numbers: &mut WordNumbers) -> Option<Self> {
         let of_word =
             (0..segment.words.len()).map(|word| numbers.number(segment.word_pieces(word)));
-        let of_word = of_word.collect::<Option<Vec<u16>>>()?;
+        let mut numbered = Zeroizing::new(Vec::with_capacity(segment.words.len()));
+        for number in of_word {
+            numbered.push(number?);
+        }
         let mut words = Self::default();
         words.ends.reserve_exact(segment.passages.len());
-        words.fours.reserve(segment.entries.len() / 4 + segment.passages.len());
+        let fours = |passage| segment.entries(passage).len().div_ceil(4);
+        words.fours.reserve_exact((0..segment.passages.len()).map(fours).sum());
         for passage in 0..segment.passages.len() {
             let numbers = segment.entries(passage).iter();
             let numbers =
-                numbers.filter_map(|entry| of_word.get((entry & !REPEATED) as usize).copied());
+                numbers.filter_map(|entry| numbered.get((entry & !REPEATED) as usize).copied());
             let mut numbers = numbers.filter(|number| *number != NO_WORD);
             while let Some(first) = numbers.next() {
                 let mut next = || numbers.next().unwrap_or(NO_WORD);
@@ -90,7 +105,6 @@ impl PassageWords {
             }
             words.ends.push(words.fours.len() as u32);
         }
-        words.fours.shrink_to_fit();
         Some(words)
     }
 }

@@ -3,6 +3,7 @@
 use super::{Entry, Index};
 use crate::{
     search::SearchQuery,
+    secret::Word,
     segment::Segment,
     text::{language::Language, lists::lists, words::is_unspaced},
 };
@@ -12,13 +13,8 @@ impl Index {
     /// [`SearchQuery::matches`]: stop words and the order of words are not in the index.
     pub fn search(&mut self, query: &SearchQuery, visible: impl Fn(u64) -> bool) -> Vec<u64> {
         self.refresh();
-        let words: Vec<&str> = query
-            .phrases
-            .iter()
-            .flatten()
-            .map(String::as_str)
-            .filter(|word| narrows(word))
-            .collect();
+        let words: Vec<&str> =
+            query.phrases.iter().flatten().map(Word::as_str).filter(|word| narrows(word)).collect();
         let mut found = Vec::new();
         let entries: Vec<&Entry> = self.entries().collect();
         for entry in entries.into_iter().rev() {
@@ -52,7 +48,7 @@ fn candidates(segment: &Segment, words: &[&str]) -> Vec<bool> {
     for word in words {
         let mut holds = vec![false; segment.turns.len()];
         for language in Language::ALL {
-            let stem = segment.find_stem(&language.stem(word));
+            let stem = segment.find_stem(language.stem(word).as_str());
             for passage in stem.map(|stem| segment.stem_passages(stem)).unwrap_or_default() {
                 let turn = turn_of.get(*passage as usize);
                 if let Some(holds) = turn.and_then(|turn| holds.get_mut(*turn as usize)) {

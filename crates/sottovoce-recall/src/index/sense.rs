@@ -1,5 +1,7 @@
 //! Meaning: how well each passage's word vectors fit the question's.
 
+use zeroize::Zeroizing;
+
 use super::{
     Entry, Index,
     numbers::{NO_WORD, PassageWords, mean},
@@ -26,10 +28,10 @@ pub(super) fn sense(
     scratch.around.resize(slots, 0.);
     let mut asked: Vector = [0.; DIMENSIONS];
     if question.language == Language::English {
-        let mut pieces = Vec::new();
+        let mut pieces = Zeroizing::new(Vec::new());
         for word in words {
             pieces.clear();
-            vectors::pieces(&word.text, &mut pieces);
+            vectors::pieces(word.text.as_str(), &mut pieces);
             vectors::add_word(&mut asked, &pieces);
         }
     }

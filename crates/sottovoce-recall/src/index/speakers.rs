@@ -45,7 +45,7 @@ impl Whose {
         for (number, name) in (1..).zip(&view.speakers) {
             let first = words_of(name).into_iter().next().unwrap_or_default();
             let forms = short_forms(&first);
-            let is_name = |word: &String| *word == first || forms.iter().any(|form| form == word);
+            let is_name = |word: &Word| *word == first || forms.contains(word);
             if let Some(place) = question.all.iter().position(is_name) {
                 named.push((place, number));
             }
@@ -70,34 +70,34 @@ impl Whose {
         if question.is_you {
             return Self::Role(Role::Assistant);
         }
-        let asker = question.speaker.as_deref();
-        let known = view.speakers.iter().position(|name| Some(name.as_str()) == asker);
+        let asker = question.speaker.as_ref();
+        let known = view.speakers.iter().position(|name| Some(name) == asker);
         known.map_or(Self::Role(Role::User), |known| Self::Speaker(known as u32 + 1, 1.))
     }
 }
 
 /// All words of the speakers' names, and their short forms. They do not rank: everyone is named in most sessions.
-pub(super) fn name_words(view: &View) -> Vec<String> {
+pub(super) fn name_words(view: &View) -> Vec<Word> {
     let mut found = Vec::new();
     for name in &view.speakers {
         let words = words_of(name);
-        found.extend(words.first().map(|first| short_forms(first)).unwrap_or_default());
+        found.extend(words.first().map(short_forms).unwrap_or_default());
         found.extend(words);
     }
     found
 }
 
-fn words_of(name: &Word) -> Vec<String> {
+fn words_of(name: &Word) -> Vec<Word> {
     let mut words = Words::default();
     words.add(name.as_str(), 8);
-    words.range(0..words.len()).map(|(word, _)| word.to_owned()).collect()
+    words.to_list()
 }
 
-fn short_forms(name: &str) -> Vec<String> {
+fn short_forms(name: &Word) -> Vec<Word> {
     crate::text::language::Language::ALL
         .iter()
         .flat_map(|language| &lists().of(*language).short_names)
-        .filter(|names| names.first().is_some_and(|long| *long == name))
-        .flat_map(|names| names.iter().skip(1).map(|short| (*short).to_owned()))
+        .filter(|names| names.first().is_some_and(|long| name.as_str() == *long))
+        .flat_map(|names| names.iter().skip(1).map(|short| Word::from(*short)))
         .collect()
 }

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     question::{Question, QuestionWord},
+    secret::Word,
     segment::norms::REACH,
     text::language::Language,
 };
@@ -38,7 +39,7 @@ impl Term<'_> {
             })
             .copied()
             .fold(0., f32::max);
-        (share > 0.).then(|| (self.word.text.clone(), share))
+        (share > 0.).then(|| (self.word.text.as_str().to_owned(), share))
     }
 }
 
@@ -58,9 +59,9 @@ pub(super) fn terms<'a>(
     words: &[&'a QuestionWord],
 ) -> Vec<Term<'a>> {
     let mut terms: Vec<Term<'a>> = Vec::with_capacity(words.len());
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: Vec<Word> = Vec::new();
     for word in words {
-        let own = question.language.stem(&word.text).into_owned();
+        let own = question.language.stem(word.text.as_str());
         if seen.contains(&own) {
             continue;
         }
@@ -68,8 +69,8 @@ pub(super) fn terms<'a>(
         for language in
             Language::ALL.iter().filter(|language| view.languages & 1 << language.number() != 0)
         {
-            let stem = language.stem(&word.text).into_owned();
-            if !stems.contains(&stem) && index.frequency(&stem) > 0 {
+            let stem = language.stem(word.text.as_str());
+            if !stems.contains(&stem) && index.frequency(stem.as_str()) > 0 {
                 stems.push(stem);
             }
         }
@@ -82,12 +83,12 @@ pub(super) fn terms<'a>(
 }
 
 /// The slots of the passages that hold any of these stems, ascending.
-fn slots_with(index: &Index, view: &View, stems: &[String]) -> Vec<u32> {
+fn slots_with(index: &Index, view: &View, stems: &[Word]) -> Vec<u32> {
     let mut slots = Vec::new();
     for (entry, part) in index.entries().zip(&view.parts) {
         let from = slots.len();
         for stem in stems {
-            let number = entry.segment.find_stem(stem);
+            let number = entry.segment.find_stem(stem.as_str());
             let found = number.map(|stem| entry.segment.stem_passages(stem)).unwrap_or_default();
             slots.extend(
                 found

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use zeroize::Zeroizing;
+
 use super::{
     Entry, Index,
     numbers::{PassageWords, WordNumbers},
@@ -47,8 +49,8 @@ pub(super) struct View {
     pub parts: Vec<Part>,
     pub speakers: Vec<Word>,
     /// Pieces that occur, ascending.
-    pub pieces: Vec<u16>,
-    has_piece: Vec<bool>,
+    pub pieces: Zeroizing<Vec<u16>>,
+    has_piece: Zeroizing<Vec<bool>>,
     pub numbers: WordNumbers,
     pub has_assistant: bool,
     /// A bit for each language that occurs.
@@ -91,7 +93,7 @@ struct Lengths {
 impl View {
     /// The lists of an index from nothing.
     pub(super) fn new(index: &Index) -> Self {
-        let mut view = Self { has_piece: vec![false; 1 << 16], ..Self::default() };
+        let mut view = Self { has_piece: Zeroizing::new(vec![false; 1 << 16]), ..Self::default() };
         view.frequencies.clone_from(&index.frequencies);
         view.pad();
         let logarithms = view.logarithm_table();
@@ -145,9 +147,10 @@ impl View {
         }
         self.pad();
         self.measure_joints(index, &joints);
-        let pieces =
-            (0..=u16::MAX).zip(&self.has_piece).filter_map(|(piece, has)| has.then_some(piece));
-        self.pieces = pieces.collect();
+        let has = self.has_piece.iter().filter(|has| **has).count();
+        let pieces = (0..=u16::MAX).zip(self.has_piece.iter());
+        self.pieces = Zeroizing::new(Vec::with_capacity(has));
+        self.pieces.extend(pieces.filter_map(|(piece, has)| has.then_some(piece)));
         let all = (self.slot_of.len() as f32 + 1.).ln();
         self.rarity.clear();
         let sums = self.logarithms.iter().zip(&self.inverse_stems);

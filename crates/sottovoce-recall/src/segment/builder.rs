@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use zeroize::Zeroizing;
+
 use super::{PassageRow, Place, REPEATED, Segment, TurnRow, norms};
 use crate::{
-    secret::Word,
+    secret::{Word, extend},
     text::{beginning, cues::Cues, language::Language, lists::lists, passages, words::Words},
     turn::{Role, Turn},
     vectors,
@@ -156,9 +158,9 @@ impl Builder {
         if language == Language::English {
             vectors::pieces(word, &mut self.segment.pieces);
         }
-        let pieces: Vec<u16> = self.segment.pieces.get(before..).unwrap_or_default().to_vec();
+        let pieces = Zeroizing::new(self.segment.pieces.get(before..).unwrap_or_default().to_vec());
         self.segment.pieces.truncate(before);
-        let number = self.intern_copy(&language.stem(word), &pieces);
+        let number = self.intern_copy(language.stem(word).as_str(), &pieces);
         if let Some(seen) = self.seen.get_mut(language.number()) {
             seen.insert(word.into(), number);
         }
@@ -177,8 +179,8 @@ impl Builder {
             }
         };
         let number = self.segment.words.len() as u32;
-        self.segment.words.push(stem);
-        self.segment.pieces.extend_from_slice(pieces);
+        extend(&mut self.segment.words, &[stem]);
+        extend(&mut self.segment.pieces, pieces);
         self.segment.piece_ends.push(self.segment.pieces.len() as u32);
         number
     }
@@ -187,7 +189,7 @@ impl Builder {
         let Some(stem) = self.segment.words.get(word as usize) else { return };
         let is_repeated = self.passage_stems.contains(stem);
         self.passage_stems.push(*stem);
-        self.segment.entries.push(word | if is_repeated { REPEATED } else { 0 });
+        extend(&mut self.segment.entries, &[word | if is_repeated { REPEATED } else { 0 }]);
     }
 
     fn end_passage(&mut self, range: std::ops::Range<usize>, cues: Cues) {
@@ -325,12 +327,12 @@ fn sort_stems(segment: &mut Segment) {
 
 /// Gives words of the same stem and pieces one number, in the order of their first use.
 fn number_words(segment: &mut Segment) {
-    let mut numbers: HashMap<(u32, Vec<u16>), u32> = HashMap::new();
+    let mut numbers: HashMap<(u32, &[u16]), u32> = HashMap::new();
     let mut order = Vec::new();
     let renumbered: Vec<u32> = (0..segment.words.len())
         .map(|word| {
             let stem = segment.words.get(word).copied().unwrap_or_default();
-            *numbers.entry((stem, segment.word_pieces(word).to_vec())).or_insert_with(|| {
+            *numbers.entry((stem, segment.word_pieces(word))).or_insert_with(|| {
                 order.push(word);
                 order.len() as u32 - 1
             })
@@ -340,13 +342,15 @@ fn number_words(segment: &mut Segment) {
         let word = renumbered.get((*entry & !REPEATED) as usize).copied().unwrap_or_default();
         *entry = word | (*entry & REPEATED);
     }
-    let (mut words, mut pieces, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    let mut words = Zeroizing::new(Vec::with_capacity(order.len()));
+    let mut pieces = Zeroizing::new(Vec::with_capacity(segment.pieces.len()));
+    let mut ends = Vec::with_capacity(order.len());
     for word in order {
         words.extend(segment.words.get(word));
         pieces.extend_from_slice(segment.word_pieces(word));
         ends.push(pieces.len() as u32);
     }
-    segment.words = words.into();
-    segment.pieces = pieces.into();
+    segment.words = words;
+    segment.pieces = pieces;
     segment.piece_ends = ends;
 }

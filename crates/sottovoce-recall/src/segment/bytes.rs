@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::{Norms, PassageRow, REPEATED, Segment, TurnRow};
 use crate::{
     error::SegmentError,
-    secret::Word,
+    secret::{Word, extend},
     text::{cues::Cues, language::Language},
     turn::Role,
     vectors,
@@ -26,7 +26,8 @@ impl Segment {
     /// The segment as bytes. They are as secret as the messages.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         // Growth would leave copies in freed memory.
-        let letters: usize = self.stems.iter().map(|stem| stem.as_str().len() + 4).sum();
+        let strings = self.stems.iter().chain(&self.speakers).chain(&self.threads);
+        let letters: usize = strings.map(|string| string.as_str().len() + 4).sum();
         let words = self.words.len() * 4 + self.pieces.len() * 3 + self.entries.len() * 4;
         let rows = self.turns.len() * 48 + self.passages.len() * 24;
         let mut out = Writer(Zeroizing::new(Vec::with_capacity(letters + words + rows + 1024)));
@@ -216,7 +217,6 @@ impl<'a> Reader<'a> {
         let count = self.count()?;
         segment.words.reserve_exact(count);
         segment.piece_ends.reserve_exact(count);
-        segment.pieces.reserve(count * 2);
         for _ in 0..count {
             let stem = self.below(segment.stems.len())?;
             segment.words.push(stem);
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
                 if piece >= vectors::count() as u64 {
                     return Err(SegmentError::Damaged);
                 }
-                segment.pieces.push(piece as u16);
+                extend(&mut segment.pieces, &[piece as u16]);
             }
             segment.piece_ends.push(segment.pieces.len() as u32);
         }

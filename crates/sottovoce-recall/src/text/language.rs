@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use frostem::{Algorithm, Stemmer};
+use zeroize::Zeroize;
 
 use super::{lists::lists, words::Words};
+use crate::secret::{Word, overwrite_freed};
 
 /// A language that has word lists and a stemmer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,17 +81,26 @@ impl Language {
     }
 
     /// The stem of a word in lower case.
-    pub(crate) fn stem(self, word: &str) -> Cow<'_, str> {
+    pub(crate) fn stem(self, word: &str) -> Word {
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
         if is_number || word.len() > LONGEST_STEMMED {
-            return Cow::Borrowed(word);
+            return word.into();
         }
-        Stemmer::new(match self {
+        let stemmer = Stemmer::new(match self {
             Self::English => Algorithm::English,
             Self::German => Algorithm::German,
             Self::French => Algorithm::French,
             Self::Spanish => Algorithm::Spanish,
-        })
-        .stem(word)
+        });
+        match stemmer.stem(word) {
+            Cow::Borrowed(stem) => stem.into(),
+            Cow::Owned(mut letters) => {
+                let stem = letters.as_str().into();
+                letters.zeroize();
+                // Every step of the stemmer freed a copy.
+                overwrite_freed(word.len());
+                stem
+            }
+        }
     }
 }

@@ -3,6 +3,8 @@
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use zeroize::Zeroizing;
 
+use crate::secret::{Word, reserve};
+
 /// Characters of a word that count. The rest of a longer word is skipped.
 const LONGEST_WORD: usize = 64;
 /// Words that a French apostrophe joins to the next word.
@@ -53,15 +55,17 @@ impl Words {
         })
     }
 
+    /// All words, each by itself.
+    pub(crate) fn to_list(&self) -> Vec<Word> {
+        self.range(0..self.len()).map(|(word, _)| word.into()).collect()
+    }
+
     /// Adds the words of `text`, at most `limit` of them.
     pub(crate) fn add(&mut self, text: &str, limit: usize) {
-        // Growth would leave copies of the letters in freed memory.
-        let needed = self.letters.len() + text.len().min(limit * 4 * LONGEST_WORD) * 3 / 2 + 16;
-        if self.letters.capacity() < needed {
-            let mut grown = Zeroizing::new(String::with_capacity(needed * 2));
-            grown.push_str(&self.letters);
-            self.letters = grown;
-        }
+        reserve(
+            &mut self.letters,
+            text.len().min(limit.saturating_mul(4 * LONGEST_WORD)) * 3 / 2 + 16,
+        );
         let limit = self.spans.len().saturating_add(limit);
         let mut first = true;
         let mut chars = text.chars().peekable();
@@ -125,8 +129,10 @@ impl Words {
             return;
         }
         // One character may become eighteen.
-        let normal: Zeroizing<String> = Zeroizing::new(word.nfkc().take(LONGEST_WORD).collect());
+        let mut normal = Zeroizing::new(String::with_capacity(LONGEST_WORD * 4));
+        normal.extend(word.nfkc().take(LONGEST_WORD));
         self.letters.truncate(start);
+        reserve(&mut self.letters, normal.len());
         self.letters.push_str(&normal);
     }
 

@@ -118,7 +118,7 @@ impl Grammar {
                 section = name;
                 continue;
             }
-            let forms = || line.split_whitespace().map(fold).collect();
+            let forms = || line.split_whitespace().map(|form| fold(form).to_string()).collect();
             match section {
                 "numbers" => grammar.numbers.push(forms()),
                 "ordinals" => grammar.ordinals.push(forms()),
@@ -273,7 +273,7 @@ impl Part {
             "UNIT" => Kind::Slot(Slot::Unit),
             "PART" => Kind::Slot(Slot::Part),
             "SEASON" => Kind::Slot(Slot::Season),
-            words => Kind::Words(words.split('|').map(fold).collect()),
+            words => Kind::Words(words.split('|').map(|form| fold(form).to_string()).collect()),
         };
         Self { kind, is_optional: plain.len() < text.len() }
     }

@@ -45,7 +45,7 @@ pub(super) fn tokens(text: &str, most: usize) -> Vec<Token> {
             end = next + c.len_utf8();
         }
         found.push(Token {
-            folded: Zeroizing::new(fold(text.get(at..end).unwrap_or_default())),
+            folded: fold(text.get(at..end).unwrap_or_default()),
             range: at..end,
             is_joined: gap.2 && gap.0 <= 3 && gap.1 <= 1,
             before: gap.3,
@@ -56,11 +56,16 @@ pub(super) fn tokens(text: &str, most: usize) -> Vec<Token> {
 }
 
 /// A word without accents.
-pub(super) fn fold(word: &str) -> String {
-    if word.is_ascii() {
-        return word.to_owned();
+pub(super) fn fold(word: &str) -> Zeroizing<String> {
+    // A letter without its accents is no longer than with them.
+    let mut folded = Zeroizing::new(String::with_capacity(word.len() * 3));
+    for c in word.nfd().filter(|c| !is_combining_mark(*c)) {
+        match c {
+            'ß' => folded.push_str("ss"),
+            c => folded.push(c),
+        }
     }
-    word.nfd().filter(|c| !is_combining_mark(*c)).collect::<String>().replace('ß', "ss")
+    folded
 }
 
 /// Year, month and day as far as they are named.

@@ -7,5 +7,6 @@ mod conversations;
 mod gate;
 mod hostile;
 mod languages;
+mod memory;
 mod ranking;
 mod search;
