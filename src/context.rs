@@ -1,6 +1,7 @@
 //! Context for prompts: providers supply messages and say where in the prompt they belong.
 
 pub(crate) mod blocks;
+pub(crate) mod confidence;
 mod history;
 mod last_n;
 mod persona_history;

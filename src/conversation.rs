@@ -3,7 +3,6 @@
 mod builder;
 mod memory;
 mod model_binding;
-pub(crate) mod search;
 mod summary;
 mod turn;
 
@@ -13,9 +12,9 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
+pub use crate::message::SEARCH_NOTE;
 pub use builder::ConversationBuilder;
 pub use memory::{ConversationOverview, MemoryTools};
-pub use search::{SEARCH_NOTE, SearchHit, SearchOptions, SearchResults, SearchWords, search};
 pub use summary::SummaryReport;
 pub use turn::{Answer, AnswerEvent, PreparedTurn, Sentences, TurnOutcome, TurnReport};
 
@@ -52,9 +51,9 @@ pub struct Conversation {
     long_result: Option<usize>,
     /// The functions by which a model reads what its prompt does not hold.
     memory: Option<MemoryTools>,
-    /// The index of what was said, if prompts use it.
+    /// The index of what was said.
     #[cfg(feature = "recall")]
-    recall: Option<Arc<Recall>>,
+    recall: Arc<Recall>,
     /// Counts the turns that have begun.
     turns: Arc<watch::Sender<u64>>,
     /// Locked by the turn that is in progress.
@@ -106,13 +105,11 @@ impl Conversation {
 
     /// Writes what is new of the index of what was said into the store, in the background.
     #[cfg(feature = "recall")]
-    pub(crate) fn keep_index(&self) {
-        let Some(recall) = self.recall.clone() else { return };
+    pub(crate) fn save_index(&self) {
+        let recall = Arc::clone(&self.recall);
         tokio::spawn(async move {
-            if recall.is_behind().await
-                && let Err(error) = recall.save().await
-            {
-                tracing::warn!(%error, "could not keep the index of what was said");
+            if let Err(error) = recall.save().await {
+                tracing::warn!(%error, "could not save the index of what was said");
             }
         });
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::config::{Config, ConfiguredKey, ModelKind};
+#[cfg(feature = "recall")]
+use crate::context::recall::ScoreFloor;
 use crate::context::{
     ContextProvider, LastNContextProvider, PersonaHistoryProvider, RollingWindowProvider,
 };
@@ -250,9 +252,12 @@ impl Config {
         }
         #[cfg(feature = "recall")]
         if self.context.recall.tokens > 0 {
-            #[expect(clippy::cast_possible_truncation)] // A score has few digits.
-            let score = self.context.recall.min_score.map(|score| score as f32);
-            builder = builder.recall(self.context.recall.tokens, score);
+            #[expect(clippy::cast_possible_truncation, reason = "a score has few digits")]
+            let floor = match self.context.recall.min_score {
+                Some(score) => ScoreFloor::At(score as f32),
+                None => ScoreFloor::OfKind,
+            };
+            builder = builder.recall(self.context.recall.tokens, floor);
         }
         #[cfg(feature = "ollama")]
         {

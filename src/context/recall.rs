@@ -3,6 +3,11 @@
 mod block;
 mod index;
 mod provider;
+mod results;
+mod search;
 
-pub use index::{Recall, RecallHit, RecallQuery, Recalled};
+pub use index::Recall;
 pub use provider::RecallContextProvider;
+pub use results::{RecallHit, RecallQuery, Recalled, ScoreFloor};
+pub use search::{Neighbours, SearchResults, neighbours};
+pub use sottovoce_recall::{Hit, SearchQuery, Why};

@@ -8,7 +8,7 @@ use super::model_binding::ModelBinding;
 use super::turn::LastUtterance;
 use super::{Conversation, MemoryTools};
 #[cfg(feature = "recall")]
-use crate::context::recall::{Recall, RecallContextProvider};
+use crate::context::recall::{Recall, RecallContextProvider, ScoreFloor};
 use crate::context::rolling_window::DAY;
 use crate::context::tokens::TokenRates;
 use crate::context::{ContextProvider, LastNContextProvider};
@@ -35,12 +35,14 @@ pub struct ConversationBuilder {
     long_result: Option<usize>,
     memory: Option<MemoryTools>,
     #[cfg(feature = "recall")]
-    recall: Option<Arc<Recall>>,
+    recall: Arc<Recall>,
 }
 
 impl ConversationBuilder {
     pub(super) fn new(store: Arc<dyn ConversationStore>) -> Self {
         let history = Arc::new(LastNContextProvider::in_blocks());
+        #[cfg(feature = "recall")]
+        let recall = Arc::new(Recall::new(Arc::clone(&store)));
         Self {
             prompts: PromptBuilder::new(store, history),
             model: None,
@@ -52,7 +54,7 @@ impl ConversationBuilder {
             long_result: None,
             memory: None,
             #[cfg(feature = "recall")]
-            recall: None,
+            recall,
         }
     }
 
@@ -184,18 +186,13 @@ impl ConversationBuilder {
         self
     }
 
-    /// Brings what was said earlier and fits an utterance into its prompt, at most this many tokens of it; see
-    /// [`RecallContextProvider`]. Messages that reach `min_score` are brought in; with `None` the kind of utterance decides.
+    /// Brings what was said earlier and fits an utterance into its prompt, at most this many tokens of messages that
+    /// reach the floor; see [`RecallContextProvider`].
     #[cfg(feature = "recall")]
     #[must_use]
-    pub fn recall(mut self, tokens: usize, min_score: Option<f32>) -> Self {
-        let recall = Arc::new(Recall::new(Arc::clone(&self.prompts.store)));
-        let mut provider = RecallContextProvider::new(Arc::clone(&recall)).tokens(tokens);
-        if let Some(score) = min_score {
-            provider = provider.min_score(score);
-        }
-        self.recall = Some(recall);
-        self.context(provider)
+    pub fn recall(self, tokens: usize, floor: ScoreFloor) -> Self {
+        let provider = RecallContextProvider::new(Arc::clone(&self.recall));
+        self.context(provider.tokens(tokens).floor(floor))
     }
 
     /// How far back a snapshot reaches in a conversation without its own setting; a day unless set.

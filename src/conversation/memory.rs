@@ -2,6 +2,8 @@
 
 mod forget;
 mod overview;
+#[cfg(feature = "recall")]
+mod search;
 mod snapshot;
 mod tool_limits;
 mod tool_result;

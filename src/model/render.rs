@@ -18,10 +18,12 @@ pub use openai_chat::OpenAiChatRenderer;
 pub use options::{KeepAlive, ModelOptions};
 pub(crate) use stamp_filter::StampFilter;
 
+#[cfg(feature = "recall")]
 use crate::message::ChatMessage;
 use crate::prompt::Prompt;
 
 /// The full time of a message.
+#[cfg(feature = "recall")]
 pub(crate) fn said_when(message: &ChatMessage) -> String {
     time::in_full(&time::of_message(message))
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::budget::{Candidate, fit, fit_history, low_water};
 use super::receipt::{EntryOutcome, Receipt, ReceiptEntry};
 use super::{Prompt, Utterance, count};
+use crate::context::confidence::is_doubted;
 use crate::context::tokens::TokenRates;
 use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::{Error, Result};
@@ -166,6 +167,7 @@ impl PromptBuilder {
         }
         sort(&mut offers);
         self.refuse(&mut offers, before, &profile);
+        self.refuse_doubted(&mut offers).await?;
 
         let persona =
             profile.assigned_persona.as_ref().map(|assigned_persona| &assigned_persona.persona);
@@ -274,21 +276,32 @@ impl PromptBuilder {
                 entry.outcome = EntryOutcome::Duplicate;
             }
         }
-        if let Some(least) = self.min_confidence {
-            let history = offers.iter_mut().filter(|(entry, _)| {
-                entry.placement == Placement::History && entry.outcome == EntryOutcome::Included
-            });
-            let mut doubted = false;
-            for (entry, message) in history {
-                let message = message.message();
-                if message.starts_exchange() {
-                    doubted = message.confidence().is_some_and(|confidence| confidence < least);
+    }
+
+    /// Marks exchanges whose utterance was heard with too little confidence.
+    async fn refuse_doubted(&self, offers: &mut [(ReceiptEntry, ContextMessage)]) -> Result<()> {
+        let Some(least) = self.min_confidence else { return Ok(()) };
+        let mut doubted = false;
+        for (entry, message) in offers {
+            if entry.outcome != EntryOutcome::Included {
+                continue;
+            }
+            let is_doubted = match (entry.placement, message.stored()) {
+                (Placement::History, _) => {
+                    let message = message.message();
+                    if message.starts_exchange() {
+                        doubted = message.confidence().is_some_and(|confidence| confidence < least);
+                    }
+                    doubted
                 }
-                if doubted {
-                    entry.outcome = EntryOutcome::LowConfidence;
-                }
+                (_, Some(stored)) => is_doubted(&*self.store, stored, least).await?,
+                (_, None) => false,
+            };
+            if is_doubted {
+                entry.outcome = EntryOutcome::LowConfidence;
             }
         }
+        Ok(())
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::context::Placement;
-use sottovoce::context::recall::{Recall, RecallQuery};
-use sottovoce::prompt::Receipt;
-use sottovoce::store::{Document, DocumentId, StoreBackend};
+use sottovoce::context::recall::{Recall, RecallQuery, ScoreFloor};
+use sottovoce::prompt::{EntryOutcome, Receipt};
+use sottovoce::store::{Document, DocumentId, Retention, StoreBackend};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, Conversation, ConversationStore, FileConversationStore,
     ManualClock, Scope,
@@ -56,7 +56,7 @@ impl Home {
 
 fn talk(store: &Arc<FileConversationStore>) -> Conversation {
     let store = Arc::clone(store) as Arc<dyn ConversationStore>;
-    Conversation::builder(store).system("You are a voice.").recall(256, None).build()
+    Conversation::builder(store).system("You are a voice.").recall(256, ScoreFloor::OfKind).build()
 }
 
 /// The texts that recall brings into the prompt for an utterance.
@@ -159,6 +159,55 @@ async fn what_is_cleared_pruned_expired_or_forgotten_is_not_recalled() {
 }
 
 #[tokio::test]
+async fn what_the_limits_hide_is_not_recalled() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    home.say(&store, "My dog is called Bruno.", "Nice.").await;
+    home.chatter(&store, 20).await;
+    let few = Retention::default().max_messages(30);
+    store.change_profile(Box::new(move |profile| profile.retention = Some(few))).await.unwrap();
+    assert!(!has(&recalled(&talk(&store), "What is my dog called?").await.0, "Bruno"));
+}
+
+#[tokio::test]
+async fn what_was_hardly_heard_is_not_recalled_nor_is_its_answer() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    for (confidence, name) in [("0.2", "Bruno"), ("0.9", "Rex")] {
+        let said = ChatMessage::new(
+            ChatRole::User,
+            format!("My dog is called {name}."),
+            &home.clock.now(),
+        );
+        store.append_message(said.with_metadata("confidence", confidence)).await.unwrap();
+        let answer = format!("{name} is a good name for a dog.");
+        let answer = ChatMessage::new(ChatRole::Assistant, answer, &home.clock.now());
+        store.append_message(answer).await.unwrap();
+    }
+    home.chatter(&store, 30).await;
+    let shared = Arc::clone(&store) as Arc<dyn ConversationStore>;
+    let talk = Conversation::builder(shared).recall(256, ScoreFloor::OfKind).min_confidence(0.5);
+    let (texts, receipt) = recalled(&talk.build(), "What is my dog called?").await;
+    assert!(has(&texts, "Rex") && !has(&texts, "Bruno"), "{texts:?}");
+    let refused = |seq| {
+        let entry = receipt.entries.iter().find(|entry| entry.seq == Some(seq));
+        entry.is_some_and(|entry| entry.outcome == EntryOutcome::LowConfidence)
+    };
+    assert!(refused(1), "{receipt:?}");
+}
+
+#[tokio::test]
+async fn a_follow_up_takes_words_from_what_the_prompt_holds() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    home.say(&store, "My brother Anton turned forty in March.", "Congratulations!").await;
+    home.chatter(&store, 30).await;
+    home.say(&store, "Do you remember my brother?", "Yes.").await;
+    let (texts, _) = recalled(&talk(&store), "And how old is he?").await;
+    assert!(has(&texts, "forty"), "{texts:?}");
+}
+
+#[tokio::test]
 async fn what_the_prompt_holds_already_is_not_brought_in_again() {
     let home = Home::new();
     let store = home.open(Scope::Default).await;
@@ -179,7 +228,7 @@ async fn found(store: &Arc<FileConversationStore>, question: &str) -> Vec<(u64, 
     let found = recall.find_in(&RecallQuery::new(question, now, 5), None).await.unwrap();
     assert!(found.skipped.is_empty(), "{:?}", found.skipped);
     recall.save().await.unwrap();
-    found.hits.iter().map(|hit| (hit.stored.seq, format!("{:.3}", hit.score))).collect()
+    found.hits.iter().map(|hit| (hit.stored.seq, format!("{:.3}", hit.hit.score))).collect()
 }
 
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
@@ -236,9 +285,6 @@ async fn forgetting_deletes_the_segments_at_once_and_no_other_documents() {
     assert!(store.read_document(Document::Calibration).await.unwrap().is_some());
     let left = found(&store, "What is my dog called?").await;
     assert!(left.iter().all(|(seq, _)| *seq != 1));
-    // A segment with a forgotten message, put back from a copy, is not believed.
-    let older = second;
-    drop(older);
     store.forget_all().await.unwrap();
     assert!(files(&home.folder.path().join("recall")).is_empty());
 }

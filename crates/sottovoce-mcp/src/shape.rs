@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::Value;
 use sottovoce::StoredMessage;
 use sottovoce::context::TokenRates;
-use sottovoce::conversation::SearchHit;
 use sottovoce::persona::{Persona, PersonaConversation, Preset};
 use sottovoce::store::Artifact;
 
@@ -194,12 +193,6 @@ pub(crate) struct MessageShape {
     pub(crate) token_count: usize,
     /// When it was said.
     pub(crate) created_at: String,
-    /// How well it matches the query, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<f64>,
-    /// For each query word that occurs only inside longer words, the first of these longer words.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    longer_words: Vec<String>,
 }
 
 impl MessageShape {
@@ -217,17 +210,6 @@ impl MessageShape {
             preview,
             content,
             created_at: stored.message.timestamp.to_string(),
-            score: None,
-            longer_words: Vec::new(),
-        }
-    }
-
-    /// The shape of a search hit.
-    pub(crate) fn found(context_id: &str, hit: &SearchHit) -> Self {
-        Self {
-            score: Some((hit.score * 1e4).round() / 1e4),
-            longer_words: hit.longer_words.iter().map(|word| word.to_string()).collect(),
-            ..Self::new(context_id, &hit.stored)
         }
     }
 }

@@ -99,6 +99,27 @@ impl Index {
         Some(self.take_out(entry))
     }
 
+    /// Moves the tail's turns with these numbers to the end of the segment with this number, which is made if there is
+    /// none. Returns the segment.
+    pub fn pack(&mut self, number: u64, seqs: RangeInclusive<u64>) -> Option<&Segment> {
+        self.index_noted();
+        let is_meant = |seq| seqs.contains(&seq);
+        if self.tail.iter().any(|entry| entry.segment.seqs().any(is_meant)) {
+            let mut parts: Vec<Segment> = self.remove(number).into_iter().collect();
+            for entry in std::mem::take(&mut self.tail) {
+                let segment = self.take_out(entry);
+                parts.push(segment.retain(is_meant));
+                let rest = segment.retain(|seq| !is_meant(seq));
+                if !rest.is_empty() {
+                    let entry = self.entry(rest);
+                    self.tail.push(entry);
+                }
+            }
+            self.insert(number, Segment::join(&parts));
+        }
+        self.segment(number)
+    }
+
     /// The segment with this number.
     pub fn segment(&self, number: u64) -> Option<&Segment> {
         Some(&self.packs.get(&number)?.segment)

@@ -6,7 +6,6 @@ use jiff::civil::Date;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
-    secret::Word,
     text::{
         beginning,
         words::{Words, is_unspaced},
@@ -20,15 +19,15 @@ const LONGEST: usize = 4096;
 /// Words of one search that count.
 const MOST_WORDS: usize = 200;
 
-/// A search, as somebody typed it: `tram "oat milk" from:me after:2024-05 speaker:Anna`.
+/// A search, as somebody typed it: `tram recip* "oat milk" from:me after:2024-05 speaker:Anna`.
 ///
-/// [`crate::Index::search`] finds candidates; [`SearchQuery::matches`] tells from a candidate's text whether it holds
-/// the words exactly.
+/// Words are exact, but for letter case and accents; `recip*` finds words that begin so. [`crate::Index::search`] finds
+/// candidates; [`SearchQuery::matches`] tells from a candidate's text whether it holds the words.
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SearchQuery {
     /// Sequences of words that must stand in the text; a single word is a sequence of one.
-    pub(crate) phrases: Vec<Vec<Word>>,
+    pub(crate) phrases: Vec<SearchPhrase>,
     /// The role that must have written it: `from:user` or `from:me`, `from:assistant` or `from:you`, `from:tool`.
     pub from: Option<Role>,
     /// The speaker who must have said it. `from:` with another word than a role means a speaker too.
@@ -39,6 +38,41 @@ pub struct SearchQuery {
     pub after: Option<DaySpan>,
     /// Filters whose value was not understood, as typed. The caller may read `before:` and `after:` in other ways.
     pub unknown: Vec<String>,
+}
+
+/// Words that must follow each other in a text, without accents.
+#[derive(Clone, PartialEq)]
+pub(crate) struct SearchPhrase {
+    pub(crate) words: Words,
+    /// Whether the last word may go on.
+    pub(crate) is_beginning: bool,
+}
+
+impl SearchPhrase {
+    /// Each word, with whether it may go on.
+    pub(crate) fn words(&self) -> impl Iterator<Item = (&str, bool)> {
+        let last = self.words.len().saturating_sub(1);
+        let words = self.words.range(0..self.words.len()).enumerate();
+        words.map(move |(at, (word, _))| (word, self.is_beginning && at == last))
+    }
+
+    /// Whether a text with these words holds them.
+    fn is_in(&self, text: &str, words: &Words) -> bool {
+        let mut own = self.words();
+        if let (Some((only, _)), None) = (own.next(), own.next())
+            && only.chars().all(is_unspaced)
+        {
+            return text.contains(only);
+        }
+        let length = self.words.len();
+        (0..(words.len() + 1).saturating_sub(length)).any(|start| {
+            let mut here = words.range(start..start + length).map(|(word, _)| word);
+            self.words().all(|(wanted, may_go_on)| {
+                here.next()
+                    .is_some_and(|word| word == wanted || (may_go_on && word.starts_with(wanted)))
+            })
+        })
+    }
 }
 
 impl SearchQuery {
@@ -61,20 +95,15 @@ impl SearchQuery {
         *self == Self::default()
     }
 
-    /// Whether a text holds all words and phrases exactly, in any case.
+    /// Whether a text holds all words and phrases, in any letter case and with or without accents.
     pub fn matches(&self, text: &str) -> bool {
+        if self.phrases.is_empty() {
+            return true;
+        }
         let mut words = Words::default();
-        words.add(text, usize::MAX / 1024);
-        self.phrases.iter().all(|phrase| match phrase.as_slice() {
-            [only] if only.as_str().chars().all(is_unspaced) => {
-                Zeroizing::new(text.to_lowercase()).contains(only.as_str())
-            }
-            phrase => (0..words.len()).any(|start| {
-                let here =
-                    words.range(start..words.len().min(start + phrase.len())).map(|(word, _)| word);
-                here.eq(phrase.iter().map(Word::as_str))
-            }),
-        })
+        words.add(text, usize::MAX);
+        let words = words.folded();
+        self.phrases.iter().all(|phrase| phrase.is_in(text, &words))
     }
 
     /// Whether a turn of this role, speaker and day passes the filters.
@@ -90,9 +119,9 @@ impl SearchQuery {
     fn add_phrase(&mut self, text: &str) {
         let mut words = Words::default();
         words.add(text, MOST_WORDS);
-        let phrase = words.to_list();
-        if !phrase.is_empty() && self.phrases.len() < MOST_WORDS {
-            self.phrases.push(phrase);
+        if words.len() > 0 && self.phrases.len() < MOST_WORDS {
+            let is_beginning = text.ends_with('*');
+            self.phrases.push(SearchPhrase { words: words.folded(), is_beginning });
         }
     }
 

@@ -1,6 +1,7 @@
 //! From text to words, passages and cues.
 
 pub(crate) mod cues;
+pub(crate) mod fold;
 pub(crate) mod language;
 pub(crate) mod lists;
 pub(crate) mod passages;

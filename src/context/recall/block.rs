@@ -19,10 +19,10 @@ pub(super) struct Block {
 
 impl Block {
     /// The bytes of the document.
-    pub(super) fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        let segment = self.segment.to_bytes();
+    pub(super) fn bytes(until: u64, segment: &Segment) -> Zeroizing<Vec<u8>> {
+        let segment = segment.to_bytes();
         let mut bytes = Zeroizing::new(Vec::with_capacity(segment.len() + 8));
-        bytes.extend_from_slice(&self.until.to_le_bytes());
+        bytes.extend_from_slice(&until.to_le_bytes());
         bytes.extend_from_slice(&segment);
         bytes
     }
@@ -44,22 +44,28 @@ impl Block {
     }
 }
 
-/// A message as the index takes it; `None` for one that holds nothing to be found.
-pub(super) fn turn(stored: &StoredMessage) -> Option<Turn<'_>> {
+/// Whether a message is in the index: what people and the assistant said is, and what tools and notes say is not.
+pub(super) fn is_indexed(stored: &StoredMessage) -> bool {
+    let message = &stored.message;
+    matches!(message.role, ChatRole::User | ChatRole::Assistant)
+        && !message.content.trim().is_empty()
+        && !message.metadata.contains_key(SEARCH_NOTE)
+}
+
+/// A message as the index takes it.
+pub(super) fn turn(stored: &StoredMessage) -> Turn<'_> {
     let message = &stored.message;
     let role = match message.role {
         ChatRole::User => Role::User,
         ChatRole::Assistant => Role::Assistant,
-        ChatRole::System | ChatRole::Tool => return None,
+        ChatRole::System => Role::System,
+        ChatRole::Tool => Role::Tool,
     };
-    if message.content.trim().is_empty() || message.metadata.contains_key(SEARCH_NOTE) {
-        return None;
-    }
     let at = message.said_at().as_millisecond();
     let local = at.saturating_add(i64::from(message.offset_minutes.unwrap_or(0)) * 60_000);
     let day = i32::try_from(local.div_euclid(DAY)).unwrap_or(i32::MAX);
     let mut turn = Turn::new(stored.seq, at, day, role, &message.content);
     turn.speaker = message.speaker();
     turn.thread = message.thread_id.as_deref();
-    Some(turn)
+    turn
 }

@@ -4,14 +4,15 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use jiff::Zoned;
 use sottovoce_recall::{
-    Asked, BuildOptions, Hit, Index, Question, Segment, UtteranceKind, Why, put_newer_first,
-    select_within,
+    Asked, BuildOptions, Index, Question, Role, SearchQuery, Segment, UtteranceKind,
+    put_newer_first,
 };
 use tokio::sync::Mutex;
+use zeroize::Zeroizing;
 
-use super::block::{Block, turn};
+use super::block::{Block, is_indexed, turn};
+use super::results::{RecallHit, RecallQuery, Recalled, ScoreFloor};
 use crate::error::{Error, Result};
 use crate::message::ChatRole;
 use crate::store::record::document::{BLOCK, DocumentId, block_of, block_seqs};
@@ -41,72 +42,27 @@ struct Loaded {
     /// Every message up to this number is in the index.
     last_seq: u64,
     forgotten: SeqSet,
-    /// For each block, the number up to which its stored segment goes; 0 without one.
-    written: Vec<u64>,
+    blocks: Vec<Extent>,
     /// What could not be read.
     skipped: Vec<Finding>,
 }
 
-/// A question about what was said. `Debug` shows no words.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct RecallQuery<'a> {
-    /// The question.
-    pub text: &'a str,
-    /// What the same person said just before, newest first. A question such as “and his age?” takes words from it.
-    pub earlier: &'a [&'a str],
-    /// The name of the person who asks, as their messages have it.
-    pub speaker: Option<&'a str>,
-    /// The time of the question. “last Tuesday” is relative to it.
-    pub now: Zoned,
-    /// The most hits to return.
-    pub limit: usize,
+/// How far a block's stored segment goes.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    /// The number up to which it goes; 0 without one.
+    written: u64,
+    /// Whether it is not to be written: it would lack a message that cannot be read just now, or the stored one
+    /// cannot be replaced.
+    is_held_back: bool,
 }
 
-impl<'a> RecallQuery<'a> {
-    /// A question at that time, with at most `limit` hits.
-    pub fn new(text: &'a str, now: Zoned, limit: usize) -> Self {
-        Self { text, earlier: &[], speaker: None, now, limit }
-    }
-}
-
-impl fmt::Debug for RecallQuery<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecallQuery")
-            .field("text_bytes", &self.text.len())
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A message that was found. `Debug` shows no words.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct RecallHit {
-    /// The message.
-    pub stored: Arc<StoredMessage>,
-    /// How well it fits. Scores of different questions may be compared.
-    pub score: f32,
-    /// The passage that fits best, in bytes of the message's text.
-    pub passage: RangeInclusive<usize>,
-    /// What made the score.
-    pub why: Why,
-    pub(super) hit: Hit,
-}
-
-/// The result of a question.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Recalled {
-    /// The hits, best first.
-    pub hits: Vec<RecallHit>,
-    /// The score that a message must reach to be worth bringing into a prompt: infinite for small talk, high for
-    /// commands and questions about now, lower for questions about the past and about people.
-    pub min_score: f32,
-    /// Whether the question took words from what was said just before.
-    pub is_follow_up: bool,
-    /// What could not be read on the way.
-    pub skipped: Vec<Finding>,
+/// A segment to be written, of a conversation in this state.
+struct Unwritten {
+    state: StoreState,
+    block: u64,
+    until: u64,
+    bytes: Zeroizing<Vec<u8>>,
 }
 
 impl Recall {
@@ -136,8 +92,19 @@ impl Recall {
         asked.earlier = query.earlier;
         asked.speaker = query.speaker;
         let question = Question::new(query.text, &asked);
-        let min_score = loaded.index.min_score(&question);
-        let is_follow_up = question.is_follow_up();
+        let floor = match query.floor {
+            ScoreFloor::Any => f32::NEG_INFINITY,
+            ScoreFloor::OfKind => loaded.index.min_score(&question),
+            ScoreFloor::At(score) => score,
+        };
+        let mut recalled = Recalled {
+            is_follow_up: question.is_follow_up(),
+            skipped: loaded.skipped.clone(),
+            ..Recalled::default()
+        };
+        if floor == f32::INFINITY {
+            return Ok(recalled);
+        }
         let is_command = |question: &Question| {
             matches!(question.kind(), UtteranceKind::Command | UtteranceKind::Now)
         };
@@ -150,21 +117,23 @@ impl Recall {
         let mut wanted = FIRST.max(query.limit.saturating_mul(2));
         loop {
             let mut hits = loaded.index.rank(&question, |_| true, wanted);
+            let is_all = hits.len() < wanted
+                || wanted >= MOST
+                || hits.last().is_some_and(|hit| hit.score < floor);
             put_newer_first(&mut hits, &question);
-            let is_all = hits.len() < wanted || wanted >= MOST;
-            let skipped = loaded.skipped.clone();
-            let mut recalled = Recalled { hits: Vec::new(), min_score, is_follow_up, skipped };
+            hits.retain(|hit| hit.score >= floor);
+            recalled.hits.clear();
             for hit in hits {
                 if recalled.hits.len() >= query.limit {
                     break;
                 }
-                let found = self.store.read(ReadQuery::Seqs(hit.seq..=hit.seq)).await?;
-                recalled.skipped.extend(found.skipped);
+                let found = self.store.read_seqs(hit.seq..=hit.seq).await?;
+                recalled.skip(found.skipped);
                 let stored = found.messages.into_iter().next();
                 if let Some(stored) =
                     stored.filter(|stored| may_see(stored) && !is_repeated(stored))
                 {
-                    recalled.hits.push(RecallHit::new(stored, hit));
+                    recalled.hits.push(RecallHit { stored, hit });
                 }
             }
             if is_all || recalled.hits.len() >= query.limit {
@@ -182,64 +151,76 @@ impl Recall {
         let profile = self.store.profile().await?;
         let now = query.now.timestamp();
         let may_see = |stored: &StoredMessage| {
-            stored.message.thread_id.as_deref() == thread
-                && !stored.message.has_expired(now)
-                && !profile.hides(stored)
-                && !profile.is_pruned(stored.seq)
+            stored.message.thread_id.as_deref() == thread && profile.is_context(stored, now)
         };
         self.find(query, may_see).await
     }
 
-    /// Writes segments that are missing or far behind into the store. Call it while nobody waits. If the conversation
-    /// changes meanwhile, nothing is written, and the next call tries again.
+    /// The numbers of the messages that may match a search, ascending, and what the index lacks because it could not
+    /// be read.
+    pub(super) async fn candidates(&self, query: &SearchQuery) -> Result<(Vec<u64>, Vec<Finding>)> {
+        let mut loaded = self.loaded.lock().await;
+        loaded.refresh(&*self.store).await?;
+        let mut seqs = loaded.index.search(query);
+        if !matches!(query.from, Some(Role::User | Role::Assistant)) {
+            let indexed: SeqSet = loaded.index.seqs().map(|seq| seq..=seq).collect();
+            let all: SeqSet = std::iter::once(1..=loaded.last_seq).collect();
+            let others = all.without(&indexed).without(&loaded.forgotten);
+            seqs.extend(others.ranges().flatten());
+        }
+        seqs.sort_unstable();
+        Ok((seqs, loaded.skipped.clone()))
+    }
+
+    /// Writes segments that are missing or far behind into the store, and prepares the index for the next question.
+    /// Does nothing before the first question. Call it while nobody waits. If the conversation changes meanwhile, the
+    /// rest is written by the next call.
     ///
     /// # Errors
     /// Those of reading and writing the conversation.
     pub async fn save(&self) -> Result<()> {
-        let mut loaded = self.loaded.lock().await;
-        loaded.refresh(&*self.store).await?;
-        match loaded.save(&*self.store).await {
-            Err(Error::Conflict) => Ok(()),
-            saved => saved,
+        while let Some(unwritten) = self.next_unwritten().await? {
+            let Unwritten { state, block, until, bytes } = unwritten;
+            // Nobody's question waits for the disk.
+            let batch = Batch::new(&state).write(DocumentId::Segment(block), bytes);
+            let committed = self.store.commit(batch).await;
+            let mut loaded = self.loaded.lock().await;
+            let is_same = loaded.forgotten == state.forgotten;
+            let Some(extent) = loaded.extent(block) else { return Ok(()) };
+            match committed {
+                Ok(_) if is_same => extent.written = until,
+                Ok(_) | Err(Error::Conflict) => return Ok(()),
+                Err(error) => {
+                    extent.is_held_back = true;
+                    return Err(error);
+                }
+            }
         }
+        Ok(())
     }
 
-    /// Whether [`save`](Self::save) would write something.
-    pub async fn is_behind(&self) -> bool {
-        let loaded = self.loaded.lock().await;
-        loaded.behind().next().is_some()
-    }
-}
-
-/// The characters that a line takes beside its text: time and speaker.
-pub(super) const LINE: usize = 40;
-
-impl Recalled {
-    /// The hits that fit a number of tokens, at four characters a token: by score, with short ones before long ones
-    /// that are little better.
-    #[must_use]
-    pub fn within(self, tokens: usize) -> Self {
-        let hits: Vec<Hit> = self.hits.iter().map(|hit| hit.hit.clone()).collect();
-        let chosen = select_within(&hits, tokens, |hit| hit.length as usize + LINE, |_| 0);
-        let chosen: Vec<u64> = chosen.iter().map(|hit| hit.seq).collect();
-        let hits = self.hits.into_iter().filter(|hit| chosen.contains(&hit.stored.seq));
-        Self { hits: hits.collect(), ..self }
-    }
-}
-
-impl RecallHit {
-    fn new(stored: Arc<StoredMessage>, hit: Hit) -> Self {
-        let passage = hit.passage.start..=hit.passage.end.saturating_sub(1);
-        Self { stored, score: hit.score, passage, why: hit.why.clone(), hit }
+    /// The next segment to write.
+    async fn next_unwritten(&self) -> Result<Option<Unwritten>> {
+        let mut loaded = self.loaded.lock().await;
+        if loaded.last_seq == 0 {
+            return Ok(None);
+        }
+        let state = loaded.refresh(&*self.store).await?;
+        let unwritten = loaded.behind().and_then(|(block, until)| {
+            let segment = loaded.index.pack(block, block_seqs(block))?;
+            Some(Unwritten { state, block, until, bytes: Block::bytes(until, segment) })
+        });
+        loaded.index.refresh();
+        Ok(unwritten)
     }
 }
 
 impl Loaded {
     /// Brings the index up to date with the store.
-    async fn refresh(&mut self, store: &dyn ConversationStore) -> Result<()> {
+    async fn refresh(&mut self, store: &dyn ConversationStore) -> Result<StoreState> {
         let state = store.state().await?;
         if state.last_seq == self.last_seq && state.forgotten == self.forgotten {
-            return Ok(());
+            return Ok(state);
         }
         if state.last_seq < self.last_seq || !self.forgotten.without(&state.forgotten).is_empty() {
             // Another conversation has the place of this one, or an older copy of it.
@@ -249,7 +230,8 @@ impl Loaded {
         if self.last_seq == 0 {
             self.load(store, &state).await?;
         }
-        self.add(store, &state).await
+        self.add(store, &state).await?;
+        Ok(state)
     }
 
     /// Takes out what was forgotten.
@@ -257,9 +239,9 @@ impl Loaded {
         let newly = state.forgotten.without(&self.forgotten);
         if !newly.is_empty() && self.last_seq > 0 {
             self.index.retain(|seq| !newly.contains(seq));
-            for (block, written) in (0..).zip(&mut self.written) {
+            for (block, extent) in (0..).zip(&mut self.blocks) {
                 if newly.intersects(&block_seqs(block)) {
-                    *written = 0;
+                    extent.written = 0;
                 }
             }
         }
@@ -283,7 +265,8 @@ impl Loaded {
                     None
                 }
             };
-            self.written.push(stored.as_ref().map_or(0, |block| block.until));
+            let written = stored.as_ref().map_or(0, |block| block.until);
+            self.blocks.push(Extent { written, is_held_back: false });
             let seqs = block_seqs(block);
             let end = (*seqs.end()).min(state.last_seq);
             let is_last = block == block_of(state.last_seq);
@@ -312,20 +295,18 @@ impl Loaded {
 
     /// Adds what was said since.
     async fn add(&mut self, store: &dyn ConversationStore, state: &StoreState) -> Result<()> {
+        let blocks = usize::try_from(block_of(state.last_seq)).unwrap_or(0) + 1;
+        self.blocks.resize(blocks.max(self.blocks.len()), Extent::default());
         while self.last_seq < state.last_seq {
             let first = self.last_seq.saturating_add(1);
             let last = state.last_seq.min(self.last_seq.saturating_add(BLOCK));
             let result = store.read(ReadQuery::Seqs(first..=last)).await?;
-            for stored in &result.messages {
-                if let Some(turn) = turn(stored) {
-                    self.index.push(&turn);
-                }
+            for stored in result.messages.iter().filter(|stored| is_indexed(stored)) {
+                self.index.push(&turn(stored));
             }
-            self.skipped.extend(result.skipped);
+            self.skip(result.skipped, &(first..=last));
             self.last_seq = last;
         }
-        let blocks = usize::try_from(block_of(state.last_seq)).unwrap_or(0) + 1;
-        self.written.resize(blocks.max(self.written.len()), 0);
         Ok(())
     }
 
@@ -335,52 +316,47 @@ impl Loaded {
         store: &dyn ConversationStore,
         seqs: RangeInclusive<u64>,
     ) -> Result<Segment> {
-        let result = store.read(ReadQuery::Seqs(seqs)).await?;
-        self.skipped.extend(result.skipped);
-        let turns = result.messages.iter().filter_map(|stored| turn(stored));
+        let result = store.read(ReadQuery::Seqs(seqs.clone())).await?;
+        self.skip(result.skipped, &seqs);
+        let indexed = result.messages.iter().filter(|stored| is_indexed(stored));
+        let turns = indexed.map(|stored| turn(stored));
         Ok(Segment::build(turns, &BuildOptions::default()))
     }
 
-    /// The blocks whose stored segments lack much, with the number up to which they are to go.
-    fn behind(&self) -> impl Iterator<Item = (u64, u64)> {
-        (0..).zip(&self.written).filter_map(|(block, written)| {
-            let seqs = block_seqs(block);
-            let until = self.last_seq.min(*seqs.end());
-            let lacks = until.saturating_sub((*written).max(seqs.start() - 1));
-            let is_full = until == *seqs.end() && lacks > 0;
-            (is_full || lacks >= WRITTEN_AFTER).then_some((block, until))
-        })
+    /// Notes what could not be read among these numbers. A segment without what another key or a newer program can
+    /// read would lack it for good.
+    fn skip(&mut self, findings: Vec<Finding>, seqs: &RangeInclusive<u64>) {
+        if findings.iter().any(|finding| finding.kind.may_open_later()) {
+            for block in block_of(*seqs.start())..=block_of(*seqs.end()) {
+                if let Some(extent) = self.extent(block) {
+                    extent.is_held_back = true;
+                }
+            }
+        }
+        for finding in findings {
+            if !self.skipped.contains(&finding) {
+                self.skipped.push(finding);
+            }
+        }
     }
 
-    /// Writes the segments that lack much.
-    async fn save(&mut self, store: &dyn ConversationStore) -> Result<()> {
-        // What cannot be read just now would be missing for good.
-        if !self.skipped.is_empty() {
-            return Ok(());
-        }
-        let behind: Vec<(u64, u64)> = self.behind().collect();
-        for (block, until) in behind {
-            let state = store.state().await?;
-            if state.last_seq < until || !state.forgotten.without(&self.forgotten).is_empty() {
-                return Ok(());
-            }
-            let segment = self.build(store, *block_seqs(block).start()..=until).await?;
-            if !self.skipped.is_empty() {
-                return Ok(());
-            }
-            let bytes = Block { until, segment }.to_bytes();
-            let batch = Batch::new(&state).write(DocumentId::Segment(block), bytes);
-            store.commit(batch).await?;
-            if let Some(written) =
-                usize::try_from(block).ok().and_then(|block| self.written.get_mut(block))
-            {
-                *written = until;
-            }
-        }
-        Ok(())
+    fn extent(&mut self, block: u64) -> Option<&mut Extent> {
+        self.blocks.get_mut(usize::try_from(block).ok()?)
+    }
+
+    /// The first block whose stored segment lacks much, with the number up to which it is to go.
+    fn behind(&self) -> Option<(u64, u64)> {
+        (0..).zip(&self.blocks).filter(|(_, extent)| !extent.is_held_back).find_map(
+            |(block, extent)| {
+                let seqs = block_seqs(block);
+                let until = self.last_seq.min(*seqs.end());
+                let lacks = until.saturating_sub(extent.written.max(seqs.start() - 1));
+                let is_full = until == *seqs.end() && lacks > 0;
+                (is_full || lacks >= WRITTEN_AFTER).then_some((block, until))
+            },
+        )
     }
 }
-
 impl fmt::Debug for Recall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recall").field("scope", self.store.scope()).finish_non_exhaustive()

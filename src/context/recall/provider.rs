@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sottovoce_recall::{Hit, select_within};
 
-use super::index::{LINE, Recall, RecallHit, RecallQuery};
+use super::index::Recall;
+use super::results::{RecallHit, RecallQuery, ScoreFloor};
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::Result;
 use crate::message::ChatRole;
-use crate::store::{Profile, ReadQuery, StoredMessage};
+use crate::store::{Profile, StoredMessage};
 
 /// The tokens of the messages that are brought in, unless set otherwise.
 const TOKENS: usize = 256;
@@ -30,13 +30,13 @@ const HEADING: &str = "From earlier conversations, as far as it may help";
 pub struct RecallContextProvider {
     recall: Arc<Recall>,
     tokens: usize,
-    min_score: Option<f32>,
+    floor: ScoreFloor,
 }
 
 impl RecallContextProvider {
     /// A provider of at most 256 tokens from this index.
     pub fn new(recall: Arc<Recall>) -> Self {
-        Self { recall, tokens: TOKENS, min_score: None }
+        Self { recall, tokens: TOKENS, floor: ScoreFloor::OfKind }
     }
 
     /// Sets the most tokens to bring in, at four characters a token.
@@ -46,11 +46,10 @@ impl RecallContextProvider {
         self
     }
 
-    /// Sets the score that a message must reach, whatever the utterance is. Otherwise its kind decides; see
-    /// [`Recalled::min_score`](super::Recalled::min_score).
+    /// Sets the score that a message must reach; [`ScoreFloor::OfKind`] unless set.
     #[must_use]
-    pub fn min_score(mut self, score: f32) -> Self {
-        self.min_score = Some(score);
+    pub fn floor(mut self, floor: ScoreFloor) -> Self {
+        self.floor = floor;
         self
     }
 }
@@ -79,16 +78,21 @@ impl ContextProvider for RecallContextProvider {
         };
         let now = store.clock().now();
         let at = request.now.unwrap_or_else(|| now.timestamp());
+        let is_context = |stored: &StoredMessage| is_context(stored, request, profile, at);
         let may_see = |stored: &StoredMessage| {
-            is_context(stored, request, profile, at) && !is_same(stored, request.current_prompt)
+            is_context(stored)
+                && !request.offered.is_some_and(|offered| offered.contains(&stored.seq))
+                && !is_same(stored, request.current_prompt)
         };
-        let lately = store.read(ReadQuery::Tail(LATELY)).await?;
-        let said = lately.messages.iter().rev().filter(|stored| {
-            stored.message.role == ChatRole::User && is_context(stored, request, profile, at)
-        });
+        let lately = store.read_tail(LATELY).await?;
+        let said = lately
+            .messages
+            .iter()
+            .rev()
+            .filter(|stored| stored.message.role == ChatRole::User && is_context(stored));
         let earlier: Vec<&str> = said.map(|stored| stored.message.content.as_str()).collect();
         let asked = lately.messages.iter().find(|stored| Some(stored.seq) == request.before);
-        let mut query = RecallQuery::new(request.current_prompt, now, CONSIDERED);
+        let mut query = RecallQuery::new(request.current_prompt, now, CONSIDERED).floor(self.floor);
         query.earlier = &earlier;
         query.speaker = asked.and_then(|stored| stored.message.speaker());
         let mut found = self.recall.find(&query, may_see).await?;
@@ -98,31 +102,20 @@ impl ContextProvider for RecallContextProvider {
             // The summary tells what was said just before.
             found.hits.retain(|hit| !summary.replaces(&hit.stored));
         }
-        let min_score = self.min_score.unwrap_or(found.min_score);
-        let hits: Vec<Hit> = found
-            .hits
-            .iter()
-            .filter(|hit| hit.score >= min_score)
-            .map(|hit| hit.hit.clone())
-            .collect();
-        let length = |hit: &Hit| (hit.length as usize).min(LONGEST) + LINE;
-        let mut chosen = select_within(&hits, self.tokens, length, |_| 0);
-        if chosen.is_empty() {
+        let mut found = found.within(self.tokens, LONGEST);
+        if found.hits.is_empty() {
             return Ok(none());
         }
         // In the order of the conversation, so that of two statements the later one is read last.
-        chosen.sort_by_key(|hit| (hit.at, hit.seq));
-        let messages = chosen
-            .iter()
-            .filter_map(|chosen| found.hits.iter().find(|hit| hit.stored.seq == chosen.seq))
-            .map(|hit| shown(hit).because(reason(hit)));
+        found.hits.sort_by_key(|found| (found.hit.at, found.hit.seq));
+        let messages = found.hits.iter().map(|hit| shown(hit).because(reason(hit)));
         let mut context = Context::new(messages.collect(), "said earlier");
         context.skipped = found.skipped;
         Ok(context.under(HEADING))
     }
 }
 
-/// Whether a message may be in this prompt.
+/// Whether a message belongs to the context of this prompt.
 fn is_context(
     stored: &StoredMessage,
     request: &ContextRequest<'_>,
@@ -132,10 +125,7 @@ fn is_context(
     request.before.is_none_or(|utterance| stored.seq < utterance)
         && stored.seq > request.after
         && stored.message.thread_id.as_deref() == request.thread
-        && !stored.message.has_expired(now)
-        && !profile.hides(stored)
-        && !profile.is_pruned(stored.seq)
-        && !request.offered.is_some_and(|offered| offered.contains(&stored.seq))
+        && profile.is_context(stored, now)
 }
 
 /// Whether a message says the same as the utterance, as a question that was asked before does.
@@ -148,35 +138,35 @@ fn is_same(stored: &StoredMessage, utterance: &str) -> bool {
 }
 
 /// The message as it is brought in: whole, or the passage that fits.
-fn shown(hit: &RecallHit) -> ContextMessage {
-    let message = ContextMessage::from(Arc::clone(&hit.stored));
-    let text = &hit.stored.message.content;
+fn shown(found: &RecallHit) -> ContextMessage {
+    let message = ContextMessage::from(Arc::clone(&found.stored));
+    let text = &found.stored.message.content;
     if text.chars().count() <= LONGEST {
         return message;
     }
-    let passage = text.get(hit.passage.clone()).unwrap_or(text);
-    let before = if *hit.passage.start() > 0 { "… " } else { "" };
-    let after = if *hit.passage.end() + 1 < text.len() { " …" } else { "" };
+    let range = &found.hit.passage;
+    let passage = text.get(range.clone()).unwrap_or(text);
+    let before = if range.start > 0 { "… " } else { "" };
+    let after = if range.end < text.len() { " …" } else { "" };
     message.with_words(&format!("{before}{}{after}", passage.trim()))
 }
 
 /// What made the score, without words.
-fn reason(hit: &RecallHit) -> String {
-    let why = &hit.why;
-    let shares = why.features();
+fn reason(found: &RecallHit) -> String {
+    let shares = found.hit.why.features();
     let mut parts: Vec<(&str, f32)> =
         shares.into_iter().filter(|(_, share)| *share > 0.2).collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let parts: Vec<String> =
         parts.iter().take(3).map(|(name, share)| format!("{name} {share:.1}")).collect();
-    format!("said earlier and fits, score {:.1}: {}", hit.score, parts.join(", "))
+    format!("said earlier and fits, score {:.1}: {}", found.hit.score, parts.join(", "))
 }
 
 impl fmt::Debug for RecallContextProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecallContextProvider")
             .field("tokens", &self.tokens)
-            .field("min_score", &self.min_score)
+            .field("floor", &self.floor)
             .finish_non_exhaustive()
     }
 }

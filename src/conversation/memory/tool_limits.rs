@@ -3,15 +3,21 @@
 use crate::message::ToolCall;
 
 pub(super) const READ_ARTIFACT: &str = "read_artifact";
+#[cfg(feature = "recall")]
 pub(super) const SEARCH_MEMORY: &str = "search_memory";
+const FUNCTIONS: &[&str] = &[
+    READ_ARTIFACT,
+    #[cfg(feature = "recall")]
+    SEARCH_MEMORY,
+];
 
 /// The estimated bytes of a token.
 const TOKEN: usize = 4;
 
 /// Limits of what a model may read beyond its prompt.
 ///
-/// A model that can call functions is offered `read_artifact(id, from, lines)` and `search_memory(words)`. The host's
-/// own functions must have other names. For other models, and if no calls are allowed, the prompt holds short text
+/// A model that can call functions is offered `read_artifact(id, from, lines)` and, with the feature `recall`,
+/// `search_memory(words)`. The host's own functions must have other names. For other models, and if no calls are allowed, the prompt holds short text
 /// artifacts together with the note that refers to them, as long as the note is in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -56,7 +62,7 @@ impl MemoryTools {
 
     /// Whether a call is to one of these functions.
     pub(crate) fn has(&self, call: &ToolCall) -> bool {
-        self.calls > 0 && [READ_ARTIFACT, SEARCH_MEMORY].contains(&call.name.as_str())
+        self.calls > 0 && FUNCTIONS.contains(&call.name.as_str())
     }
 
     /// How many bytes the next call may return if earlier calls of the answer returned `given`.

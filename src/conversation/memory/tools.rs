@@ -1,24 +1,17 @@
 //! The functions by which a model reads what its prompt does not hold. The conversation runs them itself, within its
 //! own scope and thread.
 
-use std::fmt::Write;
-
 use serde_json::{Value, json};
-use zeroize::Zeroizing;
 
-use super::tool_limits::{READ_ARTIFACT, SEARCH_MEMORY};
+use super::tool_limits::READ_ARTIFACT;
+#[cfg(feature = "recall")]
+use super::tool_limits::SEARCH_MEMORY;
 use crate::conversation::Conversation;
-use crate::conversation::search::{SearchHit, SearchOptions, search_in};
 use crate::error::{Error, Result};
-use crate::message::{ChatMessage, ChatRole, ToolCall};
-use crate::model::render::said_when;
+use crate::message::ToolCall;
 use crate::prompt::Prompt;
-use crate::store::{ArtifactLines, StoredMessage, blocking, find_artifact};
+use crate::store::{ArtifactLines, blocking, find_artifact};
 
-/// The most messages that a search returns.
-const HITS: usize = 8;
-/// One message of a search result gets at most this fraction of a call's bytes.
-const PART: usize = 4;
 /// The shortest abbreviation of an id with which a person may name an artifact to the model.
 const SHORTEST_ID: usize = 6;
 
@@ -46,6 +39,7 @@ pub(crate) fn definitions() -> Vec<Value> {
                 "lines": { "type": "integer", "description": "how many; as many as fit unless given" },
             }),
         ),
+        #[cfg(feature = "recall")]
         function(
             SEARCH_MEMORY,
             "Finds what was said earlier in this conversation and is not shown here.",
@@ -72,6 +66,7 @@ impl From<String> for ToolOutput {
 /// What a call may read.
 pub(crate) struct ToolScope<'a> {
     /// The number of the utterance being answered, if it is stored.
+    #[cfg_attr(not(feature = "recall"), expect(dead_code, reason = "only a search asks for it"))]
     pub(crate) utterance: Option<u64>,
     /// The prompt that the model read. The model may open the artifacts that the prompt mentions.
     pub(crate) prompt: &'a Prompt,
@@ -84,8 +79,9 @@ impl Conversation {
     pub(crate) async fn look_up(&self, call: &ToolCall, sight: &ToolScope<'_>) -> ToolOutput {
         let arguments = Arguments::of(&call.arguments);
         let looked = match call.name.as_str() {
-            READ_ARTIFACT => self.read_artifact(&arguments, sight).await,
-            _ => self.search_memory(&arguments, sight).await,
+            #[cfg(feature = "recall")]
+            SEARCH_MEMORY => self.search_memory(&arguments, sight).await,
+            _ => self.read_artifact(&arguments, sight).await,
         };
         looked.unwrap_or_else(|error| {
             tracing::warn!(%error, "a function of the conversation failed");
@@ -144,96 +140,10 @@ impl Conversation {
             kept: format!("(Read lines {first} to {last} of {about}: {reference})"),
         })
     }
-
-    async fn search_memory(
-        &self,
-        arguments: &Arguments,
-        sight: &ToolScope<'_>,
-    ) -> Result<ToolOutput> {
-        let words = arguments.text("words").filter(|words| !words.trim().is_empty());
-        let Some(words) = words else {
-            return Ok("Give `words` as a text.".to_owned().into());
-        };
-        let hits = self.recall(&words, HITS, sight.utterance).await?;
-        let mut told = Zeroizing::new(String::with_capacity(sight.most + 64));
-        let mut numbers = Vec::new();
-        for hit in &hits {
-            let line = line(&hit.stored.message, sight.most / PART);
-            if told.len() + line.len() > sight.most {
-                break;
-            }
-            told.push_str(&line);
-            numbers.push(hit.stored.seq.to_string());
-        }
-        if numbers.is_empty() {
-            return Ok("Nothing that was said has any of these words.".to_owned().into());
-        }
-        Ok(ToolOutput {
-            told: told.to_string(),
-            kept: format!("(Found what was said in the messages {})", numbers.join(", ")),
-        })
-    }
-
-    /// Searches for messages that contain any of the words, best first. Leaves out what no prompt would hold:
-    /// messages that were cleared, pruned, expired or heard with low confidence, and those of other threads.
-    async fn recall(
-        &self,
-        words: &str,
-        most: usize,
-        utterance: Option<u64>,
-    ) -> Result<Vec<SearchHit>> {
-        let profile = self.store.profile().await?;
-        let now = self.clock.now().timestamp();
-        let after = self.prompts.started_after();
-        let least = self.prompts.min_confidence;
-        let is_doubted = |message: &ChatMessage| {
-            message.confidence().zip(least).is_some_and(|(confidence, least)| confidence < least)
-        };
-        let may_see = |stored: &StoredMessage| {
-            let message = &stored.message;
-            stored.seq > after
-                && utterance.is_none_or(|utterance| stored.seq < utterance)
-                && message.role != ChatRole::Tool
-                && message.thread_id == self.prompts.thread
-                && !message.has_expired(now)
-                && !profile.hides(stored)
-                && !profile.is_pruned(stored.seq)
-        };
-        // Whether an answer belongs to a doubtful utterance is known from the messages before it.
-        let before = if least.is_some() { HITS } else { 0 };
-        let options = SearchOptions::new(most * PART).any(true).around(before);
-        let mut hits = search_in(&*self.store, words, &options, may_see).await?.hits;
-        hits.retain(|hit| {
-            let newest_first = hit.before.iter().rev().map(|stored| &stored.message);
-            let asked = std::iter::once(&hit.stored.message).chain(newest_first);
-            !asked.into_iter().find(|message| message.starts_exchange()).is_some_and(is_doubted)
-        });
-        hits.truncate(most);
-        Ok(hits)
-    }
-}
-
-/// One line for a message, with at most `most` bytes of its text.
-fn line(message: &ChatMessage, most: usize) -> String {
-    let from = match (message.role, message.speaker()) {
-        (ChatRole::User, Some(speaker)) => speaker,
-        (ChatRole::System, _) => "note",
-        (role, _) => role.as_str(),
-    };
-    let mut words = message.content.split_whitespace().collect::<Vec<_>>().join(" ");
-    if words.len() > most {
-        let end = (0..=most).rev().find(|end| words.is_char_boundary(*end));
-        words.truncate(end.unwrap_or(0));
-        words.push('…');
-    }
-    let mut line = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(line, "- {}, {from}: {words}", said_when(message));
-    line
 }
 
 /// The arguments of a call. Some models pass numbers as strings, and some pass everything as one string.
-struct Arguments(Value);
+pub(super) struct Arguments(Value);
 
 impl Arguments {
     fn of(given: &Value) -> Self {
@@ -241,7 +151,7 @@ impl Arguments {
         Self(parsed.unwrap_or_else(|| given.clone()))
     }
 
-    fn text(&self, name: &str) -> Option<String> {
+    pub(super) fn text(&self, name: &str) -> Option<String> {
         match self.0.get(name)? {
             Value::String(text) => Some(text.clone()),
             Value::Number(number) => Some(number.to_string()),

@@ -210,9 +210,7 @@ impl Conversation {
         let mut messages = self.own(self.store.read_tail(FARTHEST).await?.messages);
         let now = self.clock.now().timestamp();
         messages.retain(|stored| {
-            !profile.hides(stored)
-                && !profile.is_pruned(stored.seq)
-                && !stored.message.has_expired(now)
+            profile.is_context(stored, now)
                 && stored.seq > self.prompts.started_after()
                 && !summary.is_some_and(|summary| summary.replaces(stored))
         });

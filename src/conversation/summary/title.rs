@@ -26,11 +26,7 @@ impl Conversation {
         let profile = self.store.profile().await?;
         let mut messages = self.store.read_tail(LOOKED_AT).await?.messages;
         let now = self.clock.now().timestamp();
-        messages.retain(|stored| {
-            !profile.hides(stored)
-                && !profile.is_pruned(stored.seq)
-                && !stored.message.has_expired(now)
-        });
+        messages.retain(|stored| profile.is_context(stored, now));
         if messages.is_empty() {
             return Err(Error::NothingToRetry);
         }

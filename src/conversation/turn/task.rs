@@ -115,7 +115,7 @@ impl TurnTask {
                 self.conversation.summarize_when_idle();
             }
             #[cfg(feature = "recall")]
-            self.conversation.keep_index();
+            self.conversation.save_index();
             let _ = wire.events.send(event);
         }
         .instrument(span)

@@ -198,6 +198,11 @@ impl Profile {
         self.is_unknown || self.cleared.is_some_and(|cleared| cleared.hides(stored))
     }
 
+    /// Whether a message is context at that time: not cleared, pruned or expired.
+    pub fn is_context(&self, stored: &StoredMessage, now: Timestamp) -> bool {
+        !self.hides(stored) && !self.is_pruned(stored.seq) && !stored.message.has_expired(now)
+    }
+
     /// The length of the rolling window: the conversation's own, or `of_all`.
     pub(crate) fn window(&self, of_all: Duration) -> Duration {
         self.window_seconds.map_or(of_all, |own| Duration::from_secs(own.get()))

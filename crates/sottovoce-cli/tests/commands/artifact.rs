@@ -165,7 +165,7 @@ fn what_is_found_is_kept_with_number_time_role_and_words() {
     assert_eq!(
         home.words()[4],
         format!(
-            "Search results: \"milk\": found 3 messages, the best 2 of them: artifact://{}",
+            "Search results: \"milk\": found 3 messages, the newest 2 of them: artifact://{}",
             id(&found)
         )
     );

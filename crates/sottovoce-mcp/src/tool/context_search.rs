@@ -1,11 +1,13 @@
 //! The tool `context-search`: searches the conversations that the server may read.
 
+use std::sync::Arc;
+
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::Scope;
-use sottovoce::conversation::{SearchHit, SearchOptions, search};
+use sottovoce::context::recall::{Recall, SearchQuery};
+use sottovoce::{Scope, StoredMessage};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;
@@ -19,7 +21,9 @@ const MOST: usize = 100;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// The words to find. A message must contain all of them. Letter case and accents do not matter.
+    /// The words to find. A message must contain all of them. Letter case and accents do not matter; `recip*` finds
+    /// words that begin so, and words in quotes stand in this order. Filters: from:me, from:assistant, speaker:NAME,
+    /// before:2025-05-11, after:2025-05.
     #[schemars(length(min = 1, max = 1000))]
     query: String,
     /// Search only this context, by id or name.
@@ -39,7 +43,7 @@ struct Output {
     success: bool,
     /// The result in words.
     message: String,
-    /// The best matches. Messages that contain the words as whole words come first.
+    /// The newest matches, newest first.
     matches: Vec<MessageShape>,
     /// The number of all matches.
     total_count: u64,
@@ -49,7 +53,7 @@ pub(super) fn tool() -> Tool {
     define::<Arguments, Output>(
         NAME,
         "Search what was said",
-        "Finds the messages that have all the words of a query, the best first: in one context, or in all that this \
+        "Finds the messages that have all the words of a query, newest first: in one context, or in all that this \
 server may touch.",
         ToolAnnotations::new()
             .read_only(true)
@@ -65,7 +69,12 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     if !(1..=MOST).contains(&limit) {
         return Err(Fault::new(format!("limit {limit} is not from 1 to {MOST}")));
     }
-    if given.query.trim().is_empty() {
+    let query = SearchQuery::parse(&given.query);
+    if let Some(unknown) = query.unknown.first() {
+        let help = "write a day as 2025, 2025-05 or 2025-05-11";
+        return Err(Fault::new(format!("{unknown} is not understood: {help}")));
+    }
+    if query.is_empty() {
         return Err(Fault::new("query must contain a word"));
     }
     let targets = match &given.context_id {
@@ -75,20 +84,25 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     let (mut found, mut total) = (Vec::new(), 0);
     for target in targets {
         let store = hub.store(&target).await?;
-        let here = search(&store, &given.query, &SearchOptions::new(limit)).await?;
+        let recall = Arc::new(Recall::new(Arc::new(store)));
+        let here = recall.search(&query, None, limit).await?;
         total += here.total;
-        found.extend(here.hits.into_iter().map(|hit| (target.id.clone(), hit)));
+        found.extend(here.hits.into_iter().map(|stored| (target.id.clone(), stored)));
+        tokio::spawn(async move {
+            if let Err(error) = recall.save().await {
+                tracing::warn!(%error, "could not save the index of what was said");
+            }
+        });
     }
     found.sort_by(|(a_id, a), (b_id, b)| {
-        let place = |hit: &SearchHit| (hit.stored.message.timestamp, hit.stored.seq);
-        let newer = || place(b).cmp(&place(a));
-        b.score.total_cmp(&a.score).then_with(newer).then_with(|| a_id.cmp(b_id))
+        let place = |stored: &StoredMessage| (stored.ordered_at(), stored.seq);
+        place(b).cmp(&place(a)).then_with(|| a_id.cmp(b_id))
     });
     found.truncate(limit);
     json(&Output {
         success: true,
         message: format!("{total} messages match"),
-        matches: found.iter().map(|(id, hit)| MessageShape::found(id, hit)).collect(),
+        matches: found.iter().map(|(id, stored)| MessageShape::new(id, stored)).collect(),
         total_count: total,
     })
 }

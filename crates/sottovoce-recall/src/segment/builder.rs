@@ -12,8 +12,8 @@ use crate::{
     vectors,
 };
 
-/// Words of one passage that are indexed.
-const MOST_WORDS: usize = 100;
+/// Words of one passage at most. Where signs other than blanks divide words, a passage may have more; it is divided.
+const MOST_WORDS: usize = 60;
 /// Letters of a speaker's or thread's name that count.
 const LONGEST_NAME: usize = 200;
 /// Letters of a caption that are indexed, in bytes.
@@ -67,18 +67,24 @@ impl Builder {
         let ranges = passages::split(turn.text);
         let mut ends = Vec::with_capacity(ranges.len());
         for range in &ranges {
-            words.add(turn.text.get(range.clone()).unwrap_or_default(), MOST_WORDS);
+            words.add(turn.text.get(range.clone()).unwrap_or_default(), usize::MAX);
             ends.push(words.len());
         }
         let language = Language::of(&words, self.language);
-        let mut start = 0;
+        let (mut start, mut rows) = (0, 0);
         for (range, end) in ranges.iter().zip(&ends) {
             let text = turn.text.get(range.clone()).unwrap_or_default();
             let mut cues = Cues::of(&words, start..*end, text, language);
             if turn.role != Role::User {
                 cues = cues.without_standing();
             }
-            self.add_words(&words, start..*end, language);
+            while *end - start > MOST_WORDS && rows < passages::MOST {
+                self.add_words(&words, start..start + MOST_WORDS, language);
+                self.end_passage(range.clone(), cues);
+                start += MOST_WORDS;
+                rows += 1;
+            }
+            self.add_words(&words, start..(*end).min(start + MOST_WORDS), language);
             start = *end;
             if let Some(caption) = turn.caption
                 && Some(range) == ranges.last()
@@ -88,6 +94,10 @@ impl Builder {
                 self.add_words(&words, *end..words.len(), language);
             }
             self.end_passage(range.clone(), cues);
+            rows += 1;
+            if rows >= passages::MOST {
+                break;
+            }
         }
         self.words = words;
         let length =

@@ -105,6 +105,13 @@ impl Lists {
         self.traits.get(word).copied().unwrap_or_default()
     }
 
+    /// All words that carry no meaning of their own in some language.
+    pub(crate) fn stop_words(&self) -> impl Iterator<Item = &'static str> {
+        let is_stop =
+            |traits: &Traits| Language::ALL.iter().any(|language| traits.is_stop(*language));
+        self.traits.iter().filter(move |(_, traits)| is_stop(traits)).map(|(word, _)| *word)
+    }
+
     pub(crate) fn of(&self, language: Language) -> &LanguageLists {
         let [english, german, french, spanish] = &self.languages;
         match language {

@@ -3,6 +3,7 @@
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use zeroize::Zeroizing;
 
+use super::fold::fold;
 use crate::secret::{Word, reserve};
 
 /// Characters of a word that count. The rest of a longer word is skipped.
@@ -11,7 +12,7 @@ const LONGEST_WORD: usize = 64;
 const ELIDED: [&str; 10] = ["l", "d", "j", "m", "n", "t", "s", "c", "qu", "jusqu"];
 
 /// One word of a [`Words`] buffer.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub(crate) struct Span {
     start: u32,
     end: u32,
@@ -20,7 +21,7 @@ pub(crate) struct Span {
 }
 
 /// The words of one or more texts, in one buffer that is overwritten on drop.
-#[derive(Default)]
+#[derive(Clone, Default, PartialEq)]
 pub(crate) struct Words {
     letters: Zeroizing<String>,
     spans: Vec<Span>,
@@ -110,6 +111,22 @@ impl Words {
                 skip_suffix(&mut chars);
             }
         }
+    }
+
+    /// The same words without accents.
+    pub(crate) fn folded(&self) -> Self {
+        // A letter becomes at most eighteen, in a word of at most 64.
+        let mut folded = Self::default();
+        for (word, first) in self.range(0..self.len()) {
+            reserve(&mut folded.letters, word.len() * 18);
+            let start = folded.letters.len();
+            match word.is_ascii() {
+                true => folded.letters.push_str(word),
+                false => folded.letters.extend(fold(word)),
+            }
+            folded.push(start, folded.letters.len(), first);
+        }
+        folded
     }
 
     fn push(&mut self, start: usize, end: usize, first: bool) {

@@ -3,6 +3,7 @@
 use crate::conversations::conversations;
 use proptest::prelude::*;
 use sottovoce_recall::{BuildOptions, DaySpan, Index, Role, SearchQuery, Segment, Turn};
+use unicode_normalization::UnicodeNormalization;
 
 fn index(turns: &[Turn<'_>]) -> Index {
     let mut index = Index::default();
@@ -16,7 +17,7 @@ fn find(query: &str) -> Vec<u64> {
     let conversation = &conversations()[0];
     let turns = conversation.turns();
     let query = SearchQuery::parse(query);
-    let found = index(&turns).search(&query, |_| true);
+    let found = index(&turns).search(&query);
     found.into_iter().filter(|seq| query.matches(turns[*seq as usize].text)).collect()
 }
 
@@ -32,6 +33,8 @@ fn finds_words_phrases_and_filters() {
     assert_eq!(find("\"I will\" sardines"), [0; 0]);
     assert_eq!(find("„the ending“ cry"), [15]);
     assert_eq!(find("riding"), [0; 0]);
+    assert_eq!(find("sardin*"), find("sardines"));
+    assert!(!find("sardin*").is_empty());
 }
 
 #[test]
@@ -56,10 +59,42 @@ fn finds_single_characters_of_scripts_without_spaces() {
         Turn::new(2, 1, 0, Role::User, "猫もいます"),
     ];
     let query = SearchQuery::parse("犬");
-    let found = index(&turns).search(&query, |_| true);
+    let found = index(&turns).search(&query);
     assert!(found.contains(&1));
     assert!(query.matches(turns[0].text) && !query.matches(turns[1].text));
-    assert_eq!(index(&turns).search(&SearchQuery::parse("ポチ"), |_| true), [1]);
+    assert_eq!(index(&turns).search(&SearchQuery::parse("ポチ")), [1]);
+}
+
+#[test]
+fn finds_words_without_their_accents_and_in_any_letter_case() {
+    for (query, text) in [
+        ("cafe", "Un café, por favor"),
+        ("CAFÉ", "the cafe\u{301} at the corner"),
+        ("strasse", "Wir wohnen in der Straße am Park"),
+        ("straße", "DIE STRASSE IST LANG"),
+        ("GROẞ", "gross"),
+        ("istanbul", "İSTANBUL"),
+        ("comerian", "Ellos comerían mucho en el restaurante con la familia"),
+        ("etes", "Vous êtes là ?"),
+        ("repetes", "Tu répétes la même chose pour la troisième fois"),
+        ("wifi", "ｗｉ\u{fb01}"),
+        ("السلام", "السَّلَام"),
+        ("οδος", "ΟΔΟΣ"),
+        ("recip*", "a recipe for leek soup"),
+        ("cremes*", "crèmesuppe"),
+        ("th*", "the"),
+        ("c,d", "a,b,c,d"),
+        ("last", &format!("{} last", "word. ".repeat(2000))),
+        ("w399", &(0..400).map(|at| format!("w{at}")).collect::<Vec<_>>().join("-")),
+    ] {
+        let query = SearchQuery::parse(query);
+        let turn = Turn::new(1, 0, 0, Role::User, text);
+        assert!(query.matches(text), "{query:?} {text:.60}");
+        assert_eq!(index(&[turn]).search(&query), [1], "{text:.60}");
+    }
+    for (query, text) in [("milk", "buttermilk"), ("か", "が"), ("n", "m"), ("tea*", "steam")] {
+        assert!(!SearchQuery::parse(query).matches(text), "{query} {text}");
+    }
 }
 
 proptest! {
@@ -72,14 +107,19 @@ proptest! {
         start in any::<prop::sample::Index>(),
         length in 1usize..4,
         quoted in any::<bool>(),
+        plain in any::<bool>(),
     ) {
         let conversation = &conversations()[of];
         let turns = conversation.turns();
         let words: Vec<&str> = turn.get(&turns).text.split_whitespace().collect();
         let start = start.index(words.len());
         let words = words[start..words.len().min(start + length)].join(" ");
+        let words: String = match plain {
+            true => words.nfkd().filter(|c| !('\u{300}'..'\u{370}').contains(c)).collect(),
+            false => words,
+        };
         let query = SearchQuery::parse(&if quoted { format!("\"{words}\"") } else { words });
-        let found = index(&turns).search(&query, |_| true);
+        let found = index(&turns).search(&query);
         for turn in turns.iter().filter(|turn| query.unknown.is_empty() && query.matches(turn.text)) {
             prop_assert!(!query.passes(turn.role, turn.speaker, turn.day) || found.contains(&turn.seq));
         }

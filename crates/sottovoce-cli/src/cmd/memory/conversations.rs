@@ -4,7 +4,7 @@ mod change;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::conversation::SearchWords;
+use sottovoce::context::recall::SearchQuery;
 use sottovoce::store::Finding;
 use sottovoce::{ConversationStore, Scope};
 
@@ -113,7 +113,7 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
     if all.is_empty() {
         return Err(Failure::Nothing { folder: config.storage_root()? });
     }
-    let words = SearchWords::new(query);
+    let words = SearchQuery::parse(query);
     let stores = session.stores_or_empty(&config)?;
     let mut interrupt = Interrupt::listen()?;
     let bar = output::progress(Some(all.len() as u64), "looking");
@@ -182,12 +182,12 @@ impl Row {
         })
     }
 
-    fn is_meant(&self, words: &SearchWords, tags: &[String]) -> bool {
+    fn is_meant(&self, words: &SearchQuery, tags: &[String]) -> bool {
         let text = || format!("{}\n{}\n{}", self.scope, self.title(), self.tags.join("\n"));
         let has = |wanted: &String| {
             self.tags.iter().any(|tag| tag.to_lowercase() == wanted.trim().to_lowercase())
         };
-        tags.iter().all(has) && (words.is_empty() || words.are_in(&text()))
+        tags.iter().all(has) && words.matches(&text())
     }
 
     fn title(&self) -> &str {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use sottovoce::context::recall::{Recall, RecallHit, RecallQuery};
 use zeroize::Zeroizing;
 
+use crate::cmd::memory::search;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::message_row::MessageRow;
@@ -74,31 +75,28 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let query = RecallQuery::new(&text, session.clock().now(), args.number.into());
         let mut found = recall.find_in(&query, session.thread.as_deref()).await?;
         if let Some(tokens) = args.max_tokens {
-            found = found.within(tokens as usize);
+            found = found.within(tokens as usize, usize::MAX);
         }
-        // What was worked out for this question serves the next one.
-        if let Err(error) = recall.save().await {
-            output::warning(&format!("the index could not be kept: {error}"));
-        }
-        Ok::<_, Failure>(found)
+        Ok::<_, Failure>((recall, found))
     };
-    let found = tokio::select! {
+    let (recall, found) = tokio::select! {
         biased;
         _ = interrupt.heard() => return Ok(Exit::Interrupted),
         found = find => found?,
     };
     output::skipped(&found.skipped);
+    for hit in &found.hits {
+        show(session, hit)?;
+    }
+    search::save(&recall).await;
     if found.hits.is_empty() {
         output::note("nothing was found");
         return Ok(Exit::Problems);
     }
-    for hit in &found.hits {
-        show(session, hit)?;
-    }
     Ok(Exit::Done)
 }
 
-fn show(session: &Session, hit: &RecallHit) -> std::io::Result<()> {
+fn show(session: &Session, RecallHit { stored, hit, .. }: &RecallHit) -> std::io::Result<()> {
     let rounded = |score: f32| (f64::from(score) * 100.0).round() / 100.0;
     let shares = hit.why.features().into_iter();
     let why: BTreeMap<_, _> = shares
@@ -110,10 +108,10 @@ fn show(session: &Session, hit: &RecallHit) -> std::io::Result<()> {
             scope: session.scope.to_string(),
             score: rounded(hit.score),
             why,
-            message: MessageRow::of(&hit.stored),
+            message: MessageRow::of(stored),
         });
     }
-    output::said(hit.stored.seq, &hit.stored.message)?;
+    output::said(stored.seq, &stored.message)?;
     let mut why: Vec<(&str, f64)> = why.into_iter().collect();
     why.sort_by(|a, b| b.1.total_cmp(&a.1));
     let why: Vec<String> = why.iter().map(|(name, share)| format!("{name} {share:.2}")).collect();

@@ -1,8 +1,10 @@
 //! `sottovoce search`
 
+use std::sync::Arc;
+
 use serde::Serialize;
-use sottovoce::Scope;
-use sottovoce::conversation::{SearchHit, SearchOptions, SearchResults, search};
+use sottovoce::context::recall::{Neighbours, Recall, SearchQuery, SearchResults, neighbours};
+use sottovoce::{Scope, StoredMessage};
 use zeroize::Zeroizing;
 
 use crate::cmd::memory::scopes;
@@ -14,26 +16,29 @@ use crate::session::Session;
 
 const AFTER_HELP: &str = "\
 Examples:
-  sottovoce search leek soup                 the ten best messages that have both words
-  sottovoce search tea -C 2                  with two messages before and after each
-  sottovoce --scope dm/42 search dentist     in another conversation
-  sottovoce search dentist --all             in all of them
-  sottovoce --thread 7 search milk --json    in one thread, one JSON object a hit
+  sottovoce search leek soup                   the ten newest messages that have both words
+  sottovoce search \"leek soup\"                that have these words in this order
+  sottovoce search recip* after:2025-05        words that begin so, said after May 2025
+  sottovoce search tea speaker:Anna -C 2       said by Anna, with two messages before and after each
+  sottovoce search dentist from:assistant      said by the assistant; also from:me, from:tool, from:system
+  sottovoce search dentist before:2025-05-11 --all    in all conversations
 
 Exit codes:
   0  something was found           3  nothing was found, or a conversation cannot be read
   1  failed; see the message       4  no key, or the wrong one
   2  the command was mistyped    130  interrupted";
 
-/// Finds words in what was said, best matches first
+/// Finds words in what was said, newest first
 ///
-/// Finds messages that contain all the words, with or without accents, in any letter case and order. Messages with
-/// the words as whole words come before those with the words inside longer ones ("tea" in "team"). Messages hidden by
-/// the conversation's limits are not found; cleared and pruned ones are. With --thread, searches only that thread.
+/// Finds the messages that contain all the words exactly, in any order and letter case, with or without accents. Words
+/// in quotes stand in this order; `recip*` finds words that begin so. The filters from:, speaker:, before: and after:
+/// narrow the search; days are written 2025, 2025-05 or 2025-05-11. Messages hidden by the conversation's limits are
+/// not found; cleared and pruned ones are. With --thread, searches only that thread. `recall` finds what fits a
+/// question best, in other words too.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The words; several need no quotes
+    /// The words and filters; several need no quotes
     #[arg(required = true)]
     words: Vec<String>,
 
@@ -48,14 +53,6 @@ pub(crate) struct Args {
     /// Searches every conversation of the store
     #[arg(long)]
     all: bool,
-
-    /// Finds messages that contain any of the words, those with rare ones first
-    #[arg(long)]
-    any: bool,
-
-    /// Ignores words inside longer words
-    #[arg(short, long)]
-    whole: bool,
 }
 
 /// A match in JSON.
@@ -63,27 +60,48 @@ pub(crate) struct Args {
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
     scope: String,
-    score: f64,
     #[serde(flatten)]
     message: MessageRow<'a>,
-    /// For each word without a whole-word occurrence, the longer word that contains it.
-    longer_words: Vec<&'a str>,
     before: Vec<MessageRow<'a>>,
     after: Vec<MessageRow<'a>>,
 }
 
-pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let words = Zeroizing::new(args.words.join(" "));
-    if words.trim().is_empty() {
-        return Err(Failure::input("there are no words to look for", "give some"));
+/// A match with what was said around it.
+struct Hit<'a> {
+    scope: &'a Scope,
+    stored: Arc<StoredMessage>,
+    around: Neighbours,
+}
+
+/// Reads a search as somebody typed it.
+pub(crate) fn parsed(words: &[String]) -> Result<SearchQuery, Failure> {
+    // The shell takes the quotes of a phrase away.
+    let is_phrase = |word: &str| word.contains(char::is_whitespace) && !word.contains(['"', ':']);
+    let mut text =
+        Zeroizing::new(String::with_capacity(words.iter().map(|word| word.len() + 3).sum()));
+    for word in words {
+        let quote = if is_phrase(word) { "\"" } else { "" };
+        for part in [quote, word, quote, " "] {
+            text.push_str(part);
+        }
     }
+    let query = SearchQuery::parse(&text);
+    if let Some(unknown) = query.unknown.first() {
+        return Err(Failure::input(
+            format!("'{}' is not understood", output::one_line(unknown)),
+            "write a day as 2025, 2025-05 or 2025-05-11, and a name after from: or speaker:",
+        ));
+    }
+    match query.is_empty() {
+        true => Err(Failure::input("there are no words to look for", "give some")),
+        false => Ok(query),
+    }
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let query = parsed(&args.words)?;
     let config = session.config()?;
     let limit = args.number as usize;
-    let options = SearchOptions::new(limit)
-        .in_thread(session.thread.as_deref())
-        .any(args.any)
-        .whole(args.whole)
-        .around(args.around.into());
     let scopes = match args.all {
         true => scopes::all(&config)?,
         false => vec![session.scope.clone()],
@@ -95,10 +113,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let mut interrupt = Interrupt::listen()?;
     let bar = output::progress(args.all.then_some(scopes.len() as u64), "searching");
     let (mut hits, mut total, mut exit) = (Vec::new(), 0, Exit::Done);
+    let mut searched = Vec::new();
     for scope in scopes {
         let look = async {
-            let store = stores.open(scope.clone()).await?;
-            Ok::<SearchResults, Failure>(search(&store, &words, &options).await?)
+            let recall = Recall::new(Arc::new(stores.open(scope.clone()).await?));
+            let found = recall.search(&query, session.thread.as_deref(), limit).await?;
+            Ok::<(Recall, SearchResults), Failure>((recall, found))
         };
         let found = tokio::select! {
             biased;
@@ -110,11 +130,15 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         };
         bar.inc(1);
         match found {
-            Ok(found) => {
+            Ok((recall, found)) => {
                 bar.suspend(|| output::skipped(&found.skipped));
                 total += found.total;
-                hits.extend(found.hits.into_iter().map(|hit| (scope.clone(), hit)));
-                best(&mut hits, limit);
+                hits.extend(found.hits.into_iter().map(|stored| (searched.len(), stored)));
+                hits.sort_by_key(|(_, stored)| {
+                    std::cmp::Reverse((stored.ordered_at(), stored.seq))
+                });
+                hits.truncate(limit);
+                searched.push((scope, recall));
             }
             Err(Failure::Library(error)) if args.all => {
                 exit = Exit::Problems;
@@ -127,66 +151,58 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
     }
     bar.finish_and_clear();
-    show(session, &hits, &args)?;
     let shown = hits.len() as u64;
+    for (at, (place, stored)) in hits.into_iter().enumerate() {
+        let Some((scope, recall)) = searched.get(place) else { continue };
+        let around = neighbours(&**recall.store(), &stored, args.around.into()).await?;
+        show(session, &Hit { scope, stored, around }, &args, at == 0)?;
+    }
+    for (_, recall) in &searched {
+        save(recall).await;
+    }
     if shown == 0 {
-        let several = args.words.join(" ").split_whitespace().nth(1).is_some();
-        output::note(match several && !args.any {
-            true => "no message has all these words; --any finds those that have some of them",
-            false => "nothing was found",
-        });
+        output::note("no message has all of this; `sottovoce recall` finds what fits best");
         return Ok(Exit::Problems);
     }
     if shown < total && !session.json {
         let all = output::counted(total, "message");
-        output::note(&format!("the best {shown} of {all}; -n shows more"));
+        output::note(&format!("the newest {shown} of {all}; -n shows more"));
     }
     Ok(exit)
 }
 
-/// Keeps the best matches in order; if scores are equal, newer ones come first.
-fn best(hits: &mut Vec<(Scope, SearchHit)>, limit: usize) {
-    hits.sort_by(|(_, a), (_, b)| {
-        b.score.total_cmp(&a.score).then_with(|| b.stored.ordered_at().cmp(&a.stored.ordered_at()))
-    });
-    hits.truncate(limit);
+/// Keeps what was worked out of a conversation's index for the next question.
+pub(crate) async fn save(recall: &Recall) {
+    if let Err(error) = recall.save().await {
+        output::warning(&format!("the index could not be kept: {error}"));
+    }
 }
 
-fn show(session: &Session, hits: &[(Scope, SearchHit)], args: &Args) -> std::io::Result<()> {
-    let mut last = None;
-    for (at, (scope, hit)) in hits.iter().enumerate() {
-        if session.json {
-            output::json(&Row {
-                scope: scope.to_string(),
-                score: (hit.score * 1e4).round() / 1e4,
-                message: MessageRow::of(&hit.stored),
-                longer_words: hit.longer_words.iter().map(|word| word.as_str()).collect(),
-                before: hit.before.iter().map(|stored| MessageRow::of(stored)).collect(),
-                after: hit.after.iter().map(|stored| MessageRow::of(stored)).collect(),
-            })?;
-            continue;
-        }
-        if at > 0 && args.around > 0 {
-            output::line(format!("{DIM}--{DIM:#}"))?;
-        }
-        if args.all && last.replace(scope) != Some(scope) {
-            output::line(format!("{BOLD}{}{BOLD:#}", output::one_line(&scope.to_string())))?;
-        }
-        for stored in &hit.before {
-            output::said(stored.seq, &stored.message)?;
-        }
-        if args.around > 0 {
-            output::line(format!("{GOOD}found:{GOOD:#}"))?;
-        }
-        output::said(hit.stored.seq, &hit.stored.message)?;
-        if !hit.longer_words.is_empty() {
-            let words: Vec<_> =
-                hit.longer_words.iter().map(|word| output::one_line(word)).collect();
-            output::line(format!("        {DIM}(only within: {}){DIM:#}", words.join(", ")))?;
-        }
-        for stored in &hit.after {
-            output::said(stored.seq, &stored.message)?;
-        }
+fn show(session: &Session, hit: &Hit<'_>, args: &Args, is_first: bool) -> std::io::Result<()> {
+    let Neighbours { before, after, .. } = &hit.around;
+    if session.json {
+        return output::json(&Row {
+            scope: hit.scope.to_string(),
+            message: MessageRow::of(&hit.stored),
+            before: before.iter().map(|stored| MessageRow::of(stored)).collect(),
+            after: after.iter().map(|stored| MessageRow::of(stored)).collect(),
+        });
+    }
+    if !is_first && args.around > 0 {
+        output::line(format!("{DIM}--{DIM:#}"))?;
+    }
+    if args.all {
+        output::line(format!("{BOLD}{}{BOLD:#}", output::one_line(&hit.scope.to_string())))?;
+    }
+    for stored in before {
+        output::said(stored.seq, &stored.message)?;
+    }
+    if args.around > 0 {
+        output::line(format!("{GOOD}found:{GOOD:#}"))?;
+    }
+    output::said(hit.stored.seq, &hit.stored.message)?;
+    for stored in after {
+        output::said(stored.seq, &stored.message)?;
     }
     Ok(())
 }

@@ -2,16 +2,20 @@
 
 use std::fmt::Write;
 use std::io::Cursor;
+use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::conversation::{SEARCH_NOTE, SearchHit, SearchOptions, SearchResults, search};
+use sottovoce::context::recall::{Recall, SearchResults};
+use sottovoce::conversation::SEARCH_NOTE;
 use sottovoce::store::{Artifact, ArtifactKind, ArtifactStore, NewArtifact};
+use sottovoce::{ConversationStore, StoredMessage};
 use zeroize::Zeroizing;
 
 use crate::cmd::memory::artifact::source::Wiped;
 use crate::cmd::memory::artifact::{refer, report};
+use crate::cmd::memory::search;
 use crate::cmd::memory::stats::moment;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
@@ -28,7 +32,7 @@ Exit codes:
 
 /// Searches messages, and stores the results as an artifact
 ///
-/// The artifact holds the results of `sottovoce search`, best matches first. With --thread, it searches only that
+/// The artifact holds the results of `sottovoce search`, newest first; the query is written as there. With --thread, it searches only that
 /// thread.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -58,19 +62,17 @@ struct Row<'a> {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let query = Zeroizing::new(output::one_line(args.query.join(" ").trim()));
-    if query.is_empty() {
-        return Err(Failure::input("there are no words to look for", "give some"));
-    }
+    let words = Zeroizing::new(output::one_line(args.query.join(" ").trim()));
+    let query = search::parsed(&args.query)?;
     let config = session.config()?;
     let mut interrupt = Interrupt::listen()?;
     let store = session.store_or_empty(&config).await?;
     let bar = output::progress(None, "searching");
-    let options = SearchOptions::new(args.limit as usize).in_thread(session.thread.as_deref());
+    let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
     let found = tokio::select! {
         biased;
         _ = interrupt.heard() => None,
-        found = search(&*store, &query, &options) => Some(found),
+        found = recall.search(&query, session.thread.as_deref(), args.limit as usize) => Some(found),
     };
     bar.finish_and_clear();
     let Some(found) = found.transpose()? else {
@@ -84,26 +86,26 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             let none = Row { found: 0, kept, artifact: None, was_there: false, message: None };
             output::json(&none)?;
         } else {
-            output::note("no message has all these words; nothing was added");
+            output::note("no message has all of this; nothing was added");
         }
         return Ok(Exit::Problems);
     }
-    let name = format!("Search results: \"{}\"", query.as_str());
+    let name = format!("Search results: \"{}\"", words.as_str());
     let new = NewArtifact::new(ArtifactKind::SearchResult, name.as_str());
     let content = Cursor::new(text(&found));
     let added = store.add_artifact(new, Box::new(content)).await?;
     let message = match args.no_message {
         true => None,
         false => {
-            let best = if found.total > kept as u64 {
-                format!(", the best {kept} of them")
+            let part = if found.total > kept as u64 {
+                format!(", the newest {kept} of them")
             } else {
                 String::new()
             };
             let messages = output::counted(found.total, "message");
             let reference = added.artifact.reference();
-            let text = format!("{name}: found {messages}{best}: {reference}");
-            refer(session, &store, &added, text, Some((SEARCH_NOTE, &query))).await?
+            let text = format!("{name}: found {messages}{part}: {reference}");
+            refer(session, &store, &added, text, Some((SEARCH_NOTE, &words))).await?
         }
     };
     if session.json {
@@ -123,12 +125,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The results, best first: number, time, role and text.
+/// The results, newest first: number, time, role and text.
 fn text(found: &SearchResults) -> Wiped {
-    let length = |hit: &SearchHit| hit.stored.message.content.len() * 2 + 128;
+    let length = |stored: &Arc<StoredMessage>| stored.message.content.len() * 2 + 128;
     let room = found.hits.iter().map(length).sum();
     let mut text = Zeroizing::new(String::with_capacity(room));
-    for SearchHit { stored, .. } in &found.hits {
+    for stored in &found.hits {
         let message = &stored.message;
         let (number, time, role) = (stored.seq, moment(message.said_at()), message.role.as_str());
         // Writing to a string cannot fail.

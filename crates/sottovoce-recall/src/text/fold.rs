@@ -1,0 +1,19 @@
+//! Words without accents, letter case and compatibility forms, for exact search.
+
+use unicode_normalization::{UnicodeNormalization, char::canonical_combining_class};
+
+/// The characters of a word in lower case and without accents.
+pub(crate) fn fold(word: &str) -> impl Iterator<Item = char> {
+    // Upper and lower case, because some letters have a counterpart only in one of them: `ẞ`, `ß` and `SS`, or the
+    // two small sigmas, are equal.
+    let bare = word.nfkd().filter(|c| !is_accent(*c));
+    let lower = bare.flat_map(char::to_lowercase).flat_map(char::to_uppercase);
+    let plain = lower.flat_map(char::to_lowercase).filter(|c| !is_accent(*c));
+    plain.nfc()
+}
+
+/// Marks that people leave out when they search: accents, and the points of Hebrew and Arabic. Marks that make
+/// another letter stay, such as the voicing of kana and the vowels of Indic scripts.
+fn is_accent(c: char) -> bool {
+    !c.is_ascii() && matches!(canonical_combining_class(c), 10..=35 | 200..=240)
+}

@@ -1,0 +1,110 @@
+//! Questions to the index, and what they find.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Zoned;
+use sottovoce_recall::{Hit, select_within};
+
+use crate::store::{Finding, StoredMessage};
+
+/// The characters that a line takes beside its text: time and speaker.
+pub(super) const LINE: usize = 40;
+
+/// A question about what was said. `Debug` shows no words.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct RecallQuery<'a> {
+    /// The question.
+    pub text: &'a str,
+    /// What the same person said just before, newest first. A question such as “and his age?” takes words from it.
+    pub earlier: &'a [&'a str],
+    /// The name of the person who asks, as their messages have it.
+    pub speaker: Option<&'a str>,
+    /// The time of the question. “last Tuesday” is relative to it.
+    pub now: Zoned,
+    /// The score that a message must reach.
+    pub floor: ScoreFloor,
+    /// The most hits to return.
+    pub limit: usize,
+}
+
+/// The score that a message must reach to be found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum ScoreFloor {
+    /// Any score will do.
+    Any,
+    /// The kind of utterance decides: no score suffices for small talk, commands and questions about now need a high
+    /// one, questions about the past and about people a lower one.
+    OfKind,
+    /// This score.
+    At(f32),
+}
+
+impl<'a> RecallQuery<'a> {
+    /// A question at that time, with at most `limit` hits of any score.
+    pub fn new(text: &'a str, now: Zoned, limit: usize) -> Self {
+        Self { text, earlier: &[], speaker: None, now, floor: ScoreFloor::Any, limit }
+    }
+
+    /// Sets the score that a message must reach.
+    #[must_use]
+    pub fn floor(mut self, floor: ScoreFloor) -> Self {
+        self.floor = floor;
+        self
+    }
+}
+
+impl fmt::Debug for RecallQuery<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecallQuery")
+            .field("text_bytes", &self.text.len())
+            .field("floor", &self.floor)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message that was found. `Debug` shows no words.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RecallHit {
+    /// The message.
+    pub stored: Arc<StoredMessage>,
+    /// Its score, what made it, and the passage that fits best.
+    pub hit: Hit,
+}
+
+/// The result of a question.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Recalled {
+    /// The hits, best first.
+    pub hits: Vec<RecallHit>,
+    /// Whether the question took words from what was said just before.
+    pub is_follow_up: bool,
+    /// What could not be read on the way.
+    pub skipped: Vec<Finding>,
+}
+
+impl Recalled {
+    pub(super) fn skip(&mut self, findings: Vec<Finding>) {
+        for finding in findings {
+            if !self.skipped.contains(&finding) {
+                self.skipped.push(finding);
+            }
+        }
+    }
+
+    /// The hits that fit a number of tokens, at four characters a token: by score, with short ones before long ones
+    /// that are little better. A message with more than `longest` characters counts as one with so many.
+    #[must_use]
+    pub fn within(mut self, tokens: usize, longest: usize) -> Self {
+        let hits: Vec<Hit> = self.hits.iter().map(|hit| hit.hit.clone()).collect();
+        let length = |hit: &Hit| (hit.length as usize).min(longest) + LINE;
+        let chosen = select_within(&hits, tokens, length, |_| 0);
+        self.hits.retain(|hit| chosen.iter().any(|chosen| chosen.seq == hit.stored.seq));
+        self
+    }
+}
