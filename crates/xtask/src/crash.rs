@@ -5,6 +5,7 @@ mod check;
 mod cut;
 mod disk;
 mod house;
+mod index;
 mod kills;
 mod removal;
 mod report;

@@ -1,7 +1,7 @@
 //! Checks of a store after its writer has ended.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 use sottovoce::admin::Rekey;
@@ -22,6 +22,8 @@ pub(crate) struct Expected {
     pub(crate) before: u64,
     /// How many messages may exist beyond the acknowledged ones.
     pub(crate) more: u64,
+    /// The numbers that were forgotten before, with that of the record of it.
+    pub(crate) gone: Option<RangeInclusive<u64>>,
     /// The numbers that are forgotten together.
     pub(crate) forgets: &'static [u64],
 }
@@ -57,8 +59,10 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
         ensure!(forgot || !told.forgot, "what was forgotten is back: {seqs:?}");
         // The forget record takes a number itself.
         let most = last - u64::from(forgot);
-        let all: BTreeSet<u64> =
-            (1..=most).filter(|seq| !forgot || !expected.forgets.contains(seq)).collect();
+        let gone = |seq: &u64| expected.gone.as_ref().is_some_and(|gone| gone.contains(seq));
+        let all: BTreeSet<u64> = (1..=most)
+            .filter(|seq| !gone(seq) && (!forgot || !expected.forgets.contains(seq)))
+            .collect();
         ensure!(seqs == all, "a gap: {seqs:?} of {last}");
         ensure!(most >= kept, "{most} messages, though {kept} were acknowledged");
         ensure!(most <= kept + expected.more, "{most} messages, {kept} acknowledged");
@@ -123,6 +127,9 @@ pub(crate) fn rekeyed(root: &Path, told: &Told, before: u64) -> Result<()> {
         let keys = sottovoce::admin::store_keys(root, &[])?.len();
         ensure!(!told.done || keys == 1, "the vault names {keys} keys still");
         rekey(root).await?;
+        let indexed = root.join("recall");
+        let is_empty = !indexed.exists() || std::fs::read_dir(indexed)?.next().is_none();
+        ensure!(is_empty, "a segment of the search index has outlived its key");
         let old = open(root, 1).await;
         ensure!(matches!(old, Err(ref e) if e.is::<Error>()), "the old key opens it: {old:?}");
         let bytes = open_as(&NEW, root, 1).await?.read_document(Document::Calibration).await?;

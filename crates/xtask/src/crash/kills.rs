@@ -1,4 +1,4 @@
-//! Processes killed at random moments while they append, pack, merge and forget.
+//! Processes killed at random moments while they append, pack, merge, index and forget.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -12,6 +12,7 @@ use sottovoce::ConversationStore;
 use crate::Result;
 use crate::crash::check::{ensure, read};
 use crate::crash::house::{append, block_on, open, said, say, text};
+use crate::crash::index;
 use crate::crash::report::Report;
 
 pub(crate) const NAME: &str = "kills";
@@ -103,6 +104,13 @@ fn check(root: &Path, told: &mut Told) -> Result<()> {
         ensure!(lost.is_empty(), "{lost:?} were acknowledged and are not there");
         let back: Vec<_> = told.forgot.intersection(&there).collect();
         ensure!(back.is_empty(), "{back:?} were forgotten and are there");
+        let segment = index::read(&store).await?.unwrap_or_default();
+        let indexed = segment.as_chunks::<8>().0.iter().map(|seq| u64::from_le_bytes(*seq));
+        let back: Vec<u64> = indexed.filter(|seq| !there.contains(seq)).collect();
+        ensure!(
+            back.is_empty(),
+            "a segment of the search index holds {back:?}, which were forgotten"
+        );
         ensure!(last <= told.last + BATCH, "{last} is the last, {} acknowledged", told.last);
         let report = store.verify(|_| {}).await?;
         ensure!(report.is_sound(), "not sound: {:?}", report.findings);
@@ -130,6 +138,12 @@ pub(crate) fn work(root: &Path) -> Result<()> {
                     store.append_all(batch.collect::<Result<_>>()?).await?;
                     last += BATCH;
                     say(&format!("kept {next} {last}"));
+                }
+                // It stands for a segment over the messages that are there.
+                1 => {
+                    let (there, _) = read(&store).await?;
+                    let bytes: Vec<u8> = there.iter().flat_map(|seq| seq.to_le_bytes()).collect();
+                    index::write(&store, &bytes).await?;
                 }
                 5 if last > 20 => {
                     let seq = last - 1 - act % 17;

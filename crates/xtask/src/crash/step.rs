@@ -11,6 +11,7 @@ use crate::Result;
 use crate::crash::beside;
 use crate::crash::check::{self, Expected};
 use crate::crash::house::{Whose, append, block_on, open, open_as, said, say, text};
+use crate::crash::index;
 
 /// What a process has acknowledged, as it reports on its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,7 +60,7 @@ const LOOSE: usize = 64;
 
 const BOB: Whose = Whose { user: Some("bob"), is_rekeyed: false };
 
-pub(crate) const STEPS: [Step; 18] = [
+pub(crate) const STEPS: [Step; 21] = [
     Step {
         name: "first-append",
         is_long: false,
@@ -260,7 +261,51 @@ pub(crate) const STEPS: [Step; 18] = [
             check::conversation(root, told, &Expected { before: 3, more: 0, ..Expected::default() })
         },
     },
-    // Packs, single files and a document.
+    // The first segment of the search index.
+    Step {
+        name: "index",
+        is_long: true,
+        seed: index::seed,
+        work: index::save,
+        check: |root, told| {
+            index::answers(root, told, &[])?;
+            let (before, gone) = (index::LAST, Some(index::GONE));
+            check::conversation(root, told, &Expected { before, gone, ..Expected::default() })
+        },
+    },
+    // A segment in place of one that nobody can use.
+    Step {
+        name: "index-again",
+        is_long: true,
+        seed: index::seed_useless,
+        work: index::save,
+        check: |root, told| {
+            index::answers(root, told, &[])?;
+            let (before, gone) = (index::LAST, Some(index::GONE));
+            check::conversation(root, told, &Expected { before, gone, ..Expected::default() })
+        },
+    },
+    // A segment that goes with forgotten messages.
+    Step {
+        name: "forget-indexed",
+        is_long: true,
+        seed: |root| {
+            index::seed(root)?;
+            index::save(root)
+        },
+        work: |root| forgets(root, 1),
+        check: |root, told| {
+            let forgets = &[2, 3, 5];
+            index::answers(root, told, forgets)?;
+            let (before, gone) = (index::LAST, Some(index::GONE));
+            check::conversation(
+                root,
+                told,
+                &Expected { before, gone, forgets, ..Expected::default() },
+            )
+        },
+    },
+    // Packs, single files, a document and a segment of the search index.
     Step {
         name: "rekey",
         is_long: true,
@@ -268,7 +313,8 @@ pub(crate) const STEPS: [Step; 18] = [
             filled(root, 1, 4)?;
             block_on(async {
                 let store = open(root, LOOSE).await?;
-                Ok(store.write_document(Document::Calibration, b"1").await?)
+                store.write_document(Document::Calibration, b"1").await?;
+                index::write(&store, b"1").await
             })
         },
         work: |root| block_on(check::rekey(root)),
