@@ -1,6 +1,6 @@
 //! Segments of the index as the store keeps them: one for each block of numbers, with how far it goes.
 
-use sottovoce_recall::{Role, Segment, Turn};
+use sottovoce_recall::{Hit, Role, Segment, Turn};
 use zeroize::Zeroizing;
 
 use crate::message::{ChatRole, SEARCH_NOTE};
@@ -50,6 +50,13 @@ pub(super) fn is_indexed(stored: &StoredMessage) -> bool {
     matches!(message.role, ChatRole::User | ChatRole::Assistant)
         && !message.content.trim().is_empty()
         && !message.metadata.contains_key(SEARCH_NOTE)
+}
+
+/// Whether a hit is of this message. A segment from another store under the same key names the same numbers.
+pub(super) fn is_hit(stored: &StoredMessage, hit: &Hit) -> bool {
+    let turn = turn(stored);
+    let length = u32::try_from(turn.text.chars().count()).unwrap_or(u32::MAX);
+    is_indexed(stored) && (turn.at, turn.day, length) == (hit.at, hit.day, hit.length)
 }
 
 /// A message as the index takes it.

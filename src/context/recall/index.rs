@@ -6,23 +6,26 @@ use std::sync::Arc;
 
 use sottovoce_recall::{
     Asked, BuildOptions, Index, Question, Role, SearchQuery, Segment, UtteranceKind,
-    put_newer_first,
 };
 use tokio::sync::Mutex;
 use zeroize::Zeroizing;
 
-use super::block::{Block, is_indexed, turn};
+use super::block::{Block, is_hit, is_indexed, turn};
 use super::results::{RecallHit, RecallQuery, Recalled, ScoreFloor};
 use crate::error::{Error, Result};
 use crate::message::ChatRole;
 use crate::store::record::document::{BLOCK, DocumentId, block_of, block_seqs};
 use crate::store::record::seq_set::SeqSet;
-use crate::store::{Batch, ConversationStore, Finding, ReadQuery, StoreState, StoredMessage};
+use crate::store::{
+    Batch, ConversationStore, Finding, ReadQuery, ReadResult, StoreState, StoredMessage,
+};
 
 /// A block's segment is written again once it lacks this many numbers.
 const WRITTEN_AFTER: u64 = 256;
 /// How many hits are looked at first for those that may be seen.
 const FIRST: usize = 64;
+/// How many of the first hits may change places.
+const REORDERED: usize = 5;
 /// The most hits that are looked at.
 const MOST: usize = 4096;
 
@@ -45,6 +48,8 @@ struct Loaded {
     blocks: Vec<Extent>,
     /// What could not be read.
     skipped: Vec<Finding>,
+    /// Whether the stored segments are not to be read.
+    is_distrustful: bool,
 }
 
 /// How far a block's stored segment goes.
@@ -52,6 +57,8 @@ struct Loaded {
 struct Extent {
     /// The number up to which it goes; 0 without one.
     written: u64,
+    /// Whether the stored one is not believed. It may hold words that were forgotten.
+    is_useless: bool,
     /// Whether it is not to be written: it would lack a message that cannot be read just now, or the stored one
     /// cannot be replaced.
     is_held_back: bool,
@@ -86,8 +93,25 @@ impl Recall {
         may_see: impl Fn(&StoredMessage) -> bool + Send + Sync,
     ) -> Result<Recalled> {
         let mut loaded = self.loaded.lock().await;
+        if let Some(recalled) = self.look(&mut loaded, query, &may_see).await? {
+            return Ok(recalled);
+        }
+        tracing::warn!(
+            "a segment of the search index is of another conversation; all are made again"
+        );
+        *loaded = Loaded { is_distrustful: true, ..Loaded::default() };
+        Ok(self.look(&mut loaded, query, &may_see).await?.unwrap_or_default())
+    }
+
+    /// Finds the messages that fit a question best; `None` if a segment is of other messages than the store's.
+    async fn look(
+        &self,
+        loaded: &mut Loaded,
+        query: &RecallQuery<'_>,
+        may_see: &(impl Fn(&StoredMessage) -> bool + Send + Sync),
+    ) -> Result<Option<Recalled>> {
         loaded.refresh(&*self.store).await?;
-        let Some(years) = loaded.index.years() else { return Ok(Recalled::default()) };
+        let Some(years) = loaded.index.years() else { return Ok(Some(Recalled::default())) };
         let mut asked = Asked::new(query.now.clone(), years);
         asked.earlier = query.earlier;
         asked.speaker = query.speaker;
@@ -103,7 +127,7 @@ impl Recall {
             ..Recalled::default()
         };
         if floor == f32::INFINITY {
-            return Ok(recalled);
+            return Ok(Some(recalled));
         }
         let is_command = |question: &Question| {
             matches!(question.kind(), UtteranceKind::Command | UtteranceKind::Now)
@@ -116,28 +140,30 @@ impl Recall {
         };
         let mut wanted = FIRST.max(query.limit.saturating_mul(2));
         loop {
-            let mut hits = loaded.index.rank(&question, |_| true, wanted);
+            let hits = loaded.index.rank(&question, |_| true, wanted);
             let is_all = hits.len() < wanted
                 || wanted >= MOST
                 || hits.last().is_some_and(|hit| hit.score < floor);
-            put_newer_first(&mut hits, &question);
-            hits.retain(|hit| hit.score >= floor);
             recalled.hits.clear();
-            for hit in hits {
-                if recalled.hits.len() >= query.limit {
+            for hit in hits.into_iter().take_while(|hit| hit.score >= floor) {
+                if recalled.hits.len() >= query.limit.max(REORDERED) {
                     break;
                 }
                 let found = self.store.read_seqs(hit.seq..=hit.seq).await?;
                 recalled.skip(found.skipped);
-                let stored = found.messages.into_iter().next();
-                if let Some(stored) =
-                    stored.filter(|stored| may_see(stored) && !is_repeated(stored))
-                {
+                let Some(stored) = found.messages.into_iter().next() else { continue };
+                if !is_hit(&stored, &hit) {
+                    return Ok(None);
+                }
+                if may_see(&stored) && !is_repeated(&stored) {
                     recalled.hits.push(RecallHit { stored, hit });
                 }
             }
             if is_all || recalled.hits.len() >= query.limit {
-                return Ok(recalled);
+                // What is hidden moves nothing.
+                recalled.put_newer_first(&question);
+                recalled.hits.truncate(query.limit);
+                return Ok(Some(recalled));
             }
             wanted = wanted.saturating_mul(4).min(MOST);
         }
@@ -188,7 +214,9 @@ impl Recall {
             let is_same = loaded.forgotten == state.forgotten;
             let Some(extent) = loaded.extent(block) else { return Ok(()) };
             match committed {
-                Ok(_) if is_same => extent.written = until,
+                Ok(_) if is_same => {
+                    (extent.written, extent.is_useless) = (until, false);
+                }
                 Ok(_) | Err(Error::Conflict) => return Ok(()),
                 Err(error) => {
                     extent.is_held_back = true;
@@ -252,21 +280,24 @@ impl Loaded {
     async fn load(&mut self, store: &dyn ConversationStore, state: &StoreState) -> Result<()> {
         let mut is_whole = true;
         for block in 0..=block_of(state.last_seq) {
-            let stored = match store.document(&DocumentId::Segment(block)).await {
-                Ok(bytes) => bytes.and_then(|bytes| {
+            let (stored, is_useless) = match store.document(&DocumentId::Segment(block)).await {
+                Ok(None) => (None, false),
+                Ok(Some(_)) if self.is_distrustful => (None, true),
+                Ok(Some(bytes)) => {
                     let read = Block::from_bytes(block, &bytes, state.last_seq, &state.forgotten);
-                    if read.is_none() {
+                    let is_useless = read.is_none();
+                    if is_useless {
                         tracing::warn!(block, "a segment of the search index is made again");
                     }
-                    read
-                }),
+                    (read, is_useless)
+                }
                 Err(error) => {
                     tracing::warn!(%error, block, "a segment of the search index is made again");
-                    None
+                    (None, matches!(error, Error::Damaged { .. }))
                 }
             };
             let written = stored.as_ref().map_or(0, |block| block.until);
-            self.blocks.push(Extent { written, is_held_back: false });
+            self.blocks.push(Extent { written, is_useless, is_held_back: false });
             let seqs = block_seqs(block);
             let end = (*seqs.end()).min(state.last_seq);
             let is_last = block == block_of(state.last_seq);
@@ -300,7 +331,7 @@ impl Loaded {
         while self.last_seq < state.last_seq {
             let first = self.last_seq.saturating_add(1);
             let last = state.last_seq.min(self.last_seq.saturating_add(BLOCK));
-            let result = store.read(ReadQuery::Seqs(first..=last)).await?;
+            let result = read(store, first..=last).await?;
             for stored in result.messages.iter().filter(|stored| is_indexed(stored)) {
                 self.index.push(&turn(stored));
             }
@@ -316,7 +347,7 @@ impl Loaded {
         store: &dyn ConversationStore,
         seqs: RangeInclusive<u64>,
     ) -> Result<Segment> {
-        let result = store.read(ReadQuery::Seqs(seqs.clone())).await?;
+        let result = read(store, seqs.clone()).await?;
         self.skip(result.skipped, &seqs);
         let indexed = result.messages.iter().filter(|stored| is_indexed(stored));
         let turns = indexed.map(|stored| turn(stored));
@@ -352,11 +383,21 @@ impl Loaded {
                 let until = self.last_seq.min(*seqs.end());
                 let lacks = until.saturating_sub(extent.written.max(seqs.start() - 1));
                 let is_full = until == *seqs.end() && lacks > 0;
-                (is_full || lacks >= WRITTEN_AFTER).then_some((block, until))
+                let is_due = is_full || lacks >= WRITTEN_AFTER || extent.is_useless;
+                is_due.then_some((block, until))
             },
         )
     }
 }
+
+/// The messages with these numbers, by number. What is imported has earlier times, and by these the index would depend
+/// on when it was made.
+async fn read(store: &dyn ConversationStore, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
+    let mut result = store.read(ReadQuery::Seqs(seqs)).await?;
+    result.messages.sort_unstable_by_key(|stored| stored.seq);
+    Ok(result)
+}
+
 impl fmt::Debug for Recall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recall").field("scope", self.store.scope()).finish_non_exhaustive()

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Zoned;
-use sottovoce_recall::{Hit, select_within};
+use sottovoce_recall::{Hit, Question, put_newer_first, select_within};
 
 use crate::store::{Finding, StoredMessage};
 
@@ -95,6 +95,14 @@ impl Recalled {
                 self.skipped.push(finding);
             }
         }
+    }
+
+    /// Puts newer statements before older ones that fit no better.
+    pub(super) fn put_newer_first(&mut self, question: &Question) {
+        let mut hits: Vec<Hit> = self.hits.iter().map(|found| found.hit.clone()).collect();
+        put_newer_first(&mut hits, question);
+        let place = |seq: u64| hits.iter().position(|hit| hit.seq == seq);
+        self.hits.sort_by_key(|found| place(found.hit.seq));
     }
 
     /// The hits that fit a number of tokens, at four characters a token: by score, with short ones before long ones

@@ -1,0 +1,17 @@
+//! The search index over a real store: it finds what is there, nothing else, and leaves nothing behind.
+#![cfg(feature = "recall")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "these are tests"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod damage;
+mod home;
+mod model;
+mod walk;
