@@ -5,6 +5,7 @@ mod index;
 mod provider;
 mod results;
 mod search;
+mod text;
 
 pub use index::Recall;
 pub use provider::RecallContextProvider;

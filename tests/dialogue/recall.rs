@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::context::Placement;
-use sottovoce::context::recall::{Recall, RecallQuery, ScoreFloor};
+use sottovoce::context::recall::{Recall, RecallQuery, ScoreFloor, SearchQuery};
 use sottovoce::prompt::{EntryOutcome, Receipt};
-use sottovoce::store::{Document, DocumentId, Retention, StoreBackend};
+use sottovoce::store::{
+    ArtifactKind, ArtifactStore, Document, DocumentId, NewArtifact, Retention, StoreBackend,
+};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, Conversation, ConversationStore, FileConversationStore,
     ManualClock, Scope,
@@ -205,6 +207,64 @@ async fn a_follow_up_takes_words_from_what_the_prompt_holds() {
     home.say(&store, "Do you remember my brother?", "Yes.").await;
     let (texts, _) = recalled(&talk(&store), "And how old is he?").await;
     assert!(has(&texts, "forty"), "{texts:?}");
+}
+
+const MANUAL: &str = "Chapter one. The boiler stands in the cellar.\n\
+    Chapter two. The pressure of the boiler should be 1.5 bar when it is cold.\n\
+    Chapter three. The filter is cleaned in October.\n";
+
+async fn add_manual(home: &Home, store: &FileConversationStore) -> String {
+    let new = NewArtifact::new(ArtifactKind::File, "boiler.txt");
+    let added = store.add_artifact(new, Box::new(MANUAL.as_bytes())).await.unwrap();
+    let note = format!("Added the boiler's manual: {}", added.artifact.reference());
+    let note = ChatMessage::new(ChatRole::System, note, &home.clock.now());
+    store.append_message(note).await.unwrap();
+    added.artifact.id.clone()
+}
+
+#[tokio::test]
+async fn the_text_of_an_artifact_is_recalled_and_found_until_it_is_deleted() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    let manual = add_manual(&home, &store).await;
+    home.chatter(&store, 600).await;
+    let question = "What pressure did the manual say the boiler needs?";
+    let talk_of = talk(&store);
+    let (texts, _) = recalled(&talk_of, question).await;
+    assert!(has(&texts, "1.5 bar"), "{texts:?}");
+    let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
+    let search =
+        async |words: &str| recall.search(&SearchQuery::parse(words), None, 5).await.unwrap().total;
+    assert_eq!(search("\"cleaned in October\"").await, 1);
+    recall.save().await.unwrap();
+    // Another process loads what was saved, and finds the same.
+    let other = home.open(Scope::Default).await;
+    assert!(has(&recalled(&talk(&other), question).await.0, "1.5 bar"));
+
+    let kept = home.folder.path().join("recall");
+    let saved: Vec<_> = files(&kept).iter().map(|file| std::fs::read(file).unwrap()).collect();
+    assert_eq!(saved.len(), 1);
+    store.delete_artifacts(&[manual]).await.unwrap();
+    assert!(files(&kept).is_empty());
+    // A copy of an older segment is not believed.
+    std::fs::write(kept.join("0"), &saved[0]).unwrap();
+    let fresh = home.open(Scope::Default).await;
+    for talk_of in [&talk_of, &talk(&other), &talk(&fresh)] {
+        let (texts, _) = recalled(talk_of, question).await;
+        assert!(!has(&texts, "1.5 bar"), "{texts:?}");
+    }
+    assert_eq!(search("\"cleaned in October\"").await, 0);
+}
+
+#[tokio::test]
+async fn a_cleared_note_hides_the_text_of_its_artifact() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    add_manual(&home, &store).await;
+    store.clear().await.unwrap();
+    home.chatter(&store, 20).await;
+    let (texts, _) = recalled(&talk(&store), "What pressure does the boiler need?").await;
+    assert!(texts.is_empty(), "{texts:?}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The index of one conversation: loaded from the store's segments, brought up to date, and written back.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -12,12 +13,13 @@ use zeroize::Zeroizing;
 
 use super::block::{Block, is_hit, is_indexed, turn};
 use super::results::{RecallHit, RecallQuery, Recalled, ScoreFloor};
+use super::text;
 use crate::error::{Error, Result};
 use crate::message::ChatRole;
 use crate::store::record::document::{BLOCK, DocumentId, block_of, block_seqs};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{
-    Batch, ConversationStore, Finding, ReadQuery, ReadResult, StoreState, StoredMessage,
+    Batch, ConversationStore, Finding, Profile, ReadQuery, ReadResult, StoreState, StoredMessage,
 };
 
 /// A block's segment is written again once it lacks this many numbers.
@@ -45,6 +47,8 @@ struct Loaded {
     /// Every message up to this number is in the index.
     last_seq: u64,
     forgotten: SeqSet,
+    /// The store's revision when the artifacts were looked at.
+    revision: u64,
     blocks: Vec<Extent>,
     /// What could not be read.
     skipped: Vec<Finding>,
@@ -52,14 +56,16 @@ struct Loaded {
     is_distrustful: bool,
 }
 
-/// How far a block's stored segment goes.
-#[derive(Clone, Copy, Default)]
+/// What is known of a block.
+#[derive(Clone, Default)]
 struct Extent {
-    /// The number up to which it goes; 0 without one.
+    /// The artifacts whose text is in it.
+    artifacts: BTreeSet<String>,
+    /// The number up to which its stored segment goes; 0 without one.
     written: u64,
     /// Whether the stored one is not believed. It may hold words that were forgotten.
     is_useless: bool,
-    /// Whether it is not to be written: it would lack a message that cannot be read just now, or the stored one
+    /// Whether no segment is to be written: it would lack a message that cannot be read just now, or the stored one
     /// cannot be replaced.
     is_held_back: bool,
 }
@@ -235,8 +241,10 @@ impl Recall {
         }
         let state = loaded.refresh(&*self.store).await?;
         let unwritten = loaded.behind().and_then(|(block, until)| {
+            let artifacts = loaded.extent(block)?.artifacts.clone();
             let segment = loaded.index.pack(block, block_seqs(block))?;
-            Some(Unwritten { state, block, until, bytes: Block::bytes(until, segment) })
+            let bytes = Block::bytes(until, &artifacts, segment);
+            Some(Unwritten { state, block, until, bytes })
         });
         loaded.index.refresh();
         Ok(unwritten)
@@ -247,17 +255,26 @@ impl Loaded {
     /// Brings the index up to date with the store.
     async fn refresh(&mut self, store: &dyn ConversationStore) -> Result<StoreState> {
         let state = store.state().await?;
-        if state.last_seq == self.last_seq && state.forgotten == self.forgotten {
-            return Ok(state);
-        }
         if state.last_seq < self.last_seq || !self.forgotten.without(&state.forgotten).is_empty() {
             // Another conversation has the place of this one, or an older copy of it.
             *self = Self::default();
         }
-        self.forget(&state);
-        if self.last_seq == 0 {
-            self.load(store, &state).await?;
+        if state.last_seq == 0 {
+            return Ok(state);
         }
+        if state.revision != self.revision || self.last_seq == 0 {
+            let profile = store.profile().await?;
+            let mut artifacts = self.blocks.iter().flat_map(|extent| &extent.artifacts);
+            if artifacts.any(|id| profile.has_deleted_artifact(id)) {
+                *self = Self::default();
+            }
+            self.forget(&state);
+            if self.last_seq == 0 {
+                self.load(store, &state, &profile).await?;
+            }
+            self.revision = state.revision;
+        }
+        self.forget(&state);
         self.add(store, &state).await?;
         Ok(state)
     }
@@ -277,14 +294,19 @@ impl Loaded {
     }
 
     /// Loads the stored segments. After the first that does not cover its block, the rest is made from the messages.
-    async fn load(&mut self, store: &dyn ConversationStore, state: &StoreState) -> Result<()> {
+    async fn load(
+        &mut self,
+        store: &dyn ConversationStore,
+        state: &StoreState,
+        profile: &Profile,
+    ) -> Result<()> {
         let mut is_whole = true;
         for block in 0..=block_of(state.last_seq) {
             let (stored, is_useless) = match store.document(&DocumentId::Segment(block)).await {
                 Ok(None) => (None, false),
                 Ok(Some(_)) if self.is_distrustful => (None, true),
                 Ok(Some(bytes)) => {
-                    let read = Block::from_bytes(block, &bytes, state.last_seq, &state.forgotten);
+                    let read = Block::from_bytes(block, &bytes, state, profile);
                     let is_useless = read.is_none();
                     if is_useless {
                         tracing::warn!(block, "a segment of the search index is made again");
@@ -296,8 +318,11 @@ impl Loaded {
                     (None, matches!(error, Error::Damaged { .. }))
                 }
             };
-            let written = stored.as_ref().map_or(0, |block| block.until);
-            self.blocks.push(Extent { written, is_useless, is_held_back: false });
+            let (written, artifacts) = match &stored {
+                Some(Block { until, artifacts, .. }) => (*until, artifacts.clone()),
+                None => (0, BTreeSet::new()),
+            };
+            self.blocks.push(Extent { artifacts, written, is_useless, is_held_back: false });
             let seqs = block_seqs(block);
             let end = (*seqs.end()).min(state.last_seq);
             let is_last = block == block_of(state.last_seq);
@@ -327,13 +352,15 @@ impl Loaded {
     /// Adds what was said since.
     async fn add(&mut self, store: &dyn ConversationStore, state: &StoreState) -> Result<()> {
         let blocks = usize::try_from(block_of(state.last_seq)).unwrap_or(0) + 1;
-        self.blocks.resize(blocks.max(self.blocks.len()), Extent::default());
+        self.blocks.resize_with(blocks.max(self.blocks.len()), Extent::default);
         while self.last_seq < state.last_seq {
             let first = self.last_seq.saturating_add(1);
             let last = state.last_seq.min(self.last_seq.saturating_add(BLOCK));
             let result = read(store, first..=last).await?;
             for stored in result.messages.iter().filter(|stored| is_indexed(stored)) {
-                self.index.push(&turn(stored));
+                let whole = self.whole(store, stored).await;
+                let text = whole.as_ref().map_or(&stored.message.content, |whole| whole);
+                self.index.push(&turn(stored, text));
             }
             self.skip(result.skipped, &(first..=last));
             self.last_seq = last;
@@ -349,9 +376,34 @@ impl Loaded {
     ) -> Result<Segment> {
         let result = read(store, seqs.clone()).await?;
         self.skip(result.skipped, &seqs);
-        let indexed = result.messages.iter().filter(|stored| is_indexed(stored));
-        let turns = indexed.map(|stored| turn(stored));
+        let mut texts = Vec::new();
+        for stored in result.messages.iter().filter(|stored| is_indexed(stored)) {
+            texts.push((stored, self.whole(store, stored).await));
+        }
+        let turns = texts.iter().map(|(stored, whole)| {
+            turn(stored, whole.as_ref().map_or(&stored.message.content, |whole| whole))
+        });
         Ok(Segment::build(turns, &BuildOptions::default()))
+    }
+
+    /// The text of a message with that of its artifacts, if it refers to any.
+    async fn whole(
+        &mut self,
+        store: &dyn ConversationStore,
+        stored: &StoredMessage,
+    ) -> Option<Zeroizing<String>> {
+        match text::whole(store, stored).await {
+            Ok(whole) => {
+                let whole = whole?;
+                self.extent(block_of(stored.seq))?.artifacts.extend(whole.artifacts);
+                Some(whole.text)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the search index lacks an artifact");
+                self.extent(block_of(stored.seq))?.is_held_back = true;
+                None
+            }
+        }
     }
 
     /// Notes what could not be read among these numbers. A segment without what another key or a newer program can

@@ -1,6 +1,7 @@
 //! A provider of what was said earlier and fits the utterance, beside the utterance.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,10 +9,11 @@ use jiff::Timestamp;
 
 use super::index::Recall;
 use super::results::{RecallHit, RecallQuery, ScoreFloor};
+use super::text;
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::Result;
 use crate::message::ChatRole;
-use crate::store::{Profile, StoredMessage};
+use crate::store::{ConversationStore, Profile, StoredMessage};
 
 /// The tokens of the messages that are brought in, unless set otherwise.
 const TOKENS: usize = 256;
@@ -19,6 +21,8 @@ const TOKENS: usize = 256;
 const CONSIDERED: usize = 24;
 /// Of a message with more characters than this, only the passage that fits is brought in.
 const LONGEST: usize = 400;
+/// Of an artifact's text, the rest of a line is brought in with its passage up to so many bytes.
+const NEAR: usize = 160;
 /// How many messages are read for what was said just before.
 const LATELY: usize = 8;
 const HEADING: &str = "From earlier conversations, as far as it may help";
@@ -108,8 +112,11 @@ impl ContextProvider for RecallContextProvider {
         }
         // In the order of the conversation, so that of two statements the later one is read last.
         found.hits.sort_by_key(|found| (found.hit.at, found.hit.seq));
-        let messages = found.hits.iter().map(|hit| shown(hit).because(reason(hit)));
-        let mut context = Context::new(messages.collect(), "said earlier");
+        let mut messages = Vec::with_capacity(found.hits.len());
+        for hit in &found.hits {
+            messages.push(shown(&**store, hit).await.because(reason(hit)));
+        }
+        let mut context = Context::new(messages, "said earlier");
         context.skipped = found.skipped;
         Ok(context.under(HEADING))
     }
@@ -137,18 +144,43 @@ fn is_same(stored: &StoredMessage, utterance: &str) -> bool {
     words(&stored.message.content) == words(utterance)
 }
 
-/// The message as it is brought in: whole, or the passage that fits.
-fn shown(found: &RecallHit) -> ContextMessage {
+/// The message as it is brought in: whole, or the passage that fits, of it or of an artifact that it refers to.
+async fn shown(store: &dyn ConversationStore, found: &RecallHit) -> ContextMessage {
     let message = ContextMessage::from(Arc::clone(&found.stored));
-    let text = &found.stored.message.content;
-    if text.chars().count() <= LONGEST {
-        return message;
-    }
+    let own = &found.stored.message.content;
     let range = &found.hit.passage;
+    let is_short = own.chars().count() <= LONGEST;
+    if range.end <= own.len() {
+        return if is_short { message } else { message.with_words(&passage(own, range)) };
+    }
+    match text::whole(store, &found.stored).await {
+        Ok(Some(whole)) => {
+            let passage = passage(&whole.text, &lines(&whole.text, own.len() + 1, range));
+            message.with_words(&if is_short { format!("{own}\n{passage}") } else { passage })
+        }
+        // The note tells at least where it stands.
+        _ => message,
+    }
+}
+
+/// The lines of a passage, as far as they are near, in a text from `start` on.
+fn lines(text: &str, start: usize, passage: &Range<usize>) -> Range<usize> {
+    let (first, last) = (passage.start.max(start), passage.end);
+    let before = text.get(start..first).unwrap_or_default();
+    let from = before.rfind('\n').map_or(start, |at| start + at + 1);
+    let after = text.get(last..).unwrap_or_default();
+    let to = after.find('\n').map_or(text.len(), |at| last + at);
+    let is_near = |length: usize| length <= NEAR;
+    let from = if is_near(first - from) { from } else { first };
+    from..if is_near(to - last) { to } else { last }
+}
+
+/// Part of a text, with marks where it was cut.
+fn passage(text: &str, range: &Range<usize>) -> String {
     let passage = text.get(range.clone()).unwrap_or(text);
     let before = if range.start > 0 { "… " } else { "" };
     let after = if range.end < text.len() { " …" } else { "" };
-    message.with_words(&format!("{before}{}{after}", passage.trim()))
+    format!("{before}{}{after}", passage.trim())
 }
 
 /// What made the score, without words.

@@ -109,8 +109,18 @@ impl Recalled {
     /// that are little better. A message with more than `longest` characters counts as one with so many.
     #[must_use]
     pub fn within(mut self, tokens: usize, longest: usize) -> Self {
-        let hits: Vec<Hit> = self.hits.iter().map(|hit| hit.hit.clone()).collect();
-        let length = |hit: &Hit| (hit.length as usize).min(longest) + LINE;
+        let hits: Vec<Hit> = self
+            .hits
+            .iter()
+            .map(|RecallHit { stored, hit }| {
+                // Of an artifact that a message refers to, only a passage is shown.
+                let length = stored.message.content.chars().count().min(longest);
+                let mut hit = hit.clone();
+                hit.length = u32::try_from(length + LINE).unwrap_or(u32::MAX);
+                hit
+            })
+            .collect();
+        let length = |hit: &Hit| hit.length as usize;
         let chosen = select_within(&hits, tokens, length, |_| 0);
         self.hits.retain(|hit| chosen.iter().any(|chosen| chosen.seq == hit.stored.seq));
         self

@@ -7,6 +7,7 @@ use sottovoce_recall::SearchQuery;
 
 use super::block::turn;
 use super::index::Recall;
+use super::text;
 use crate::error::Result;
 use crate::message::SEARCH_NOTE;
 use crate::store::{ConversationStore, Finding, StoredMessage};
@@ -41,7 +42,8 @@ pub struct Neighbours {
 }
 
 impl Recall {
-    /// Finds the messages that hold all that a search asks for, newest first: in one thread, if one is named. Cleared
+    /// Finds the messages that hold all that a search asks for, or refer to an artifact whose first 64 KiB of text hold
+    /// it, newest first: in one thread, if one is named. Cleared
     /// and pruned messages are found; those hidden by the conversation's limits are not. Only messages that may match
     /// are read, and those of roles that are not indexed: tools and system.
     ///
@@ -66,16 +68,16 @@ impl Recall {
                     found.skipped.push(finding);
                 }
             }
-            let matches = read.messages.into_iter().filter(|stored| {
+            for stored in read.messages {
                 let message = &stored.message;
-                (thread.is_none() || message.thread_id.as_deref() == thread)
+                let is_meant = (thread.is_none() || message.thread_id.as_deref() == thread)
                     && !message.metadata.contains_key(SEARCH_NOTE)
-                    && passes(query, stored)
-                    && query.matches(&message.content)
-            });
-            let before = found.hits.len();
-            found.hits.extend(matches);
-            found.total += (found.hits.len() - before) as u64;
+                    && passes(query, &stored);
+                if is_meant && self.holds(query, &stored).await {
+                    found.hits.push(stored);
+                    found.total += 1;
+                }
+            }
             // Imported messages may be older than those with lower numbers.
             found.hits.sort_by_key(|stored| std::cmp::Reverse((stored.ordered_at(), stored.seq)));
             found.hits.truncate(limit);
@@ -84,9 +86,21 @@ impl Recall {
     }
 }
 
+impl Recall {
+    /// Whether a message, or an artifact that it refers to, holds the words of a search.
+    async fn holds(&self, query: &SearchQuery, stored: &StoredMessage) -> bool {
+        query.matches(&stored.message.content)
+            || match text::whole(&**self.store(), stored).await {
+                Ok(whole) => whole.is_some_and(|whole| query.matches(&whole.text)),
+                // Its owner learns of a damaged artifact by opening or verifying it.
+                Err(_) => false,
+            }
+    }
+}
+
 /// Whether a message passes a search's filters.
 fn passes(query: &SearchQuery, stored: &StoredMessage) -> bool {
-    let turn = turn(stored);
+    let turn = turn(stored, &stored.message.content);
     query.passes(turn.role, turn.speaker, turn.day)
 }
 

@@ -10,12 +10,13 @@ use crate::directory::{EntryKind, LOCK, TEMPORARY};
 use crate::error::{Error, Result};
 use crate::store::artifact::contents::{self, ArtifactContents};
 use crate::store::commit::committer::Committer;
-use crate::store::folder::{Folder, unreadable};
+use crate::store::folder::{Folder, segments, unreadable};
 use crate::store::read::tail::Tail;
 use crate::store::record::artifact::{Artifact, ArtifactKind, is_id};
 use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{ARTIFACTS, QUARANTINE};
+use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile::Profile;
 
 /// The extension of the metadata files.
@@ -132,6 +133,11 @@ pub(crate) fn delete<'a>(
     tail: &mut Tail,
     ids: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<()> {
+    if ids.clone().next().is_none() {
+        return Ok(());
+    }
+    // Which segments of the search index hold their words is known from the messages alone.
+    segments::remove(committer.folder, &SeqSet::everything())?;
     let there = |id: &&str| tail.profile.artifact(id).is_some();
     if tail.knows_settings() && ids.clone().any(|id| there(&id)) {
         let listed: Vec<_> = ids.clone().filter(there).collect();

@@ -59,7 +59,7 @@ pub enum DocumentId {
     /// The snapshot with that id, a UUID.
     Snapshot(String),
     /// The segment of the search index over the messages of this block of numbers: block `k` has the numbers from
-    /// `k * 1024 + 1` to `(k + 1) * 1024`. It is derived from them and deleted as soon as one of them is forgotten.
+    /// `k * 1024 + 1` to `(k + 1) * 1024`. It is derived from them and the artifacts that they refer to, and deleted as soon as one of these is.
     Segment(u64),
 }
 

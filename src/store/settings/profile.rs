@@ -372,6 +372,11 @@ impl Profile {
         self.artifacts.get(id).map(String::as_str).filter(|sha256| !sha256.is_empty())
     }
 
+    /// Whether this artifact was deleted.
+    pub(crate) fn has_deleted_artifact(&self, id: &str) -> bool {
+        self.artifacts.get(id).is_some_and(String::is_empty)
+    }
+
     /// Whether this artifact exists or was deleted.
     pub(crate) fn has_had_artifact(&self, id: &str) -> bool {
         self.artifacts.contains_key(id)
