@@ -265,13 +265,14 @@ fn a_sealed_segment_of_another_version_block_or_length_is_made_again() {
             bytes[at] = byte;
             bytes
         };
-        // The number that it reaches to, then “SVRI” and two versions.
-        assert_eq!(&first[8..12], b"SVRI");
+        // The number that it reaches to, the length of artifacts' ids, then “SVRI” and two versions.
+        assert_eq!(&first[8..16], b"\0\0\0\0SVRI");
         let wrong = [
-            with(8, b'X'),
-            with(12, first[12] - 1),
-            with(12, first[12] + 1),
-            with(14, first[14].wrapping_add(2)),
+            with(8, 32),
+            with(12, b'X'),
+            with(16, first[16] - 1),
+            with(16, first[16] + 1),
+            with(18, first[18].wrapping_add(2)),
             with(0, 255),
             with(7, 255),
             [&[0; 8], &first[8..]].concat(),
