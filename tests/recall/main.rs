@@ -13,5 +13,6 @@ mod common;
 
 mod damage;
 mod home;
+mod isolation;
 mod model;
 mod walk;

@@ -89,24 +89,26 @@ impl Recall {
         &self.store
     }
 
-    /// Finds the messages that fit a question best, among those that `may_see` shows.
+    /// Finds the messages that fit a question best, among those whose number `is_wanted` and that `may_see` shows. Of
+    /// the wanted ones it looks at the best 4,096.
     ///
     /// # Errors
     /// Those of reading the conversation.
     pub async fn find(
         &self,
         query: &RecallQuery<'_>,
+        is_wanted: impl Fn(u64) -> bool + Send + Sync,
         may_see: impl Fn(&StoredMessage) -> bool + Send + Sync,
     ) -> Result<Recalled> {
         let mut loaded = self.loaded.lock().await;
-        if let Some(recalled) = self.look(&mut loaded, query, &may_see).await? {
+        if let Some(recalled) = self.look(&mut loaded, query, &is_wanted, &may_see).await? {
             return Ok(recalled);
         }
         tracing::warn!(
             "a segment of the search index is of another conversation; all are made again"
         );
         *loaded = Loaded { is_distrustful: true, ..Loaded::default() };
-        Ok(self.look(&mut loaded, query, &may_see).await?.unwrap_or_default())
+        Ok(self.look(&mut loaded, query, &is_wanted, &may_see).await?.unwrap_or_default())
     }
 
     /// Finds the messages that fit a question best; `None` if a segment is of other messages than the store's.
@@ -114,6 +116,7 @@ impl Recall {
         &self,
         loaded: &mut Loaded,
         query: &RecallQuery<'_>,
+        is_wanted: &(impl Fn(u64) -> bool + Send + Sync),
         may_see: &(impl Fn(&StoredMessage) -> bool + Send + Sync),
     ) -> Result<Option<Recalled>> {
         loaded.refresh(&*self.store).await?;
@@ -146,7 +149,7 @@ impl Recall {
         };
         let mut wanted = FIRST.max(query.limit.saturating_mul(2));
         loop {
-            let hits = loaded.index.rank(&question, |_| true, wanted);
+            let hits = loaded.index.rank(&question, is_wanted, wanted);
             let is_all = hits.len() < wanted
                 || wanted >= MOST
                 || hits.last().is_some_and(|hit| hit.score < floor);
@@ -185,7 +188,7 @@ impl Recall {
         let may_see = |stored: &StoredMessage| {
             stored.message.thread_id.as_deref() == thread && profile.is_context(stored, now)
         };
-        self.find(query, may_see).await
+        self.find(query, |seq| profile.may_be_context(seq), may_see).await
     }
 
     /// The numbers of the messages that may match a search, ascending, and what the index lacks because it could not

@@ -83,11 +83,13 @@ impl ContextProvider for RecallContextProvider {
         let now = store.clock().now();
         let at = request.now.unwrap_or_else(|| now.timestamp());
         let is_context = |stored: &StoredMessage| is_context(stored, request, profile, at);
-        let may_see = |stored: &StoredMessage| {
-            is_context(stored)
-                && !request.offered.is_some_and(|offered| offered.contains(&stored.seq))
-                && !is_same(stored, request.current_prompt)
+        let is_wanted = |seq: u64| {
+            profile.may_be_context(seq)
+                && is_in_reach(seq, request)
+                && !request.offered.is_some_and(|offered| offered.contains(&seq))
         };
+        let may_see =
+            |stored: &StoredMessage| is_context(stored) && !is_same(stored, request.current_prompt);
         let lately = store.read_tail(LATELY).await?;
         let said = lately
             .messages
@@ -99,7 +101,7 @@ impl ContextProvider for RecallContextProvider {
         let mut query = RecallQuery::new(request.current_prompt, now, CONSIDERED).floor(self.floor);
         query.earlier = &earlier;
         query.speaker = asked.and_then(|stored| stored.message.speaker());
-        let mut found = self.recall.find(&query, may_see).await?;
+        let mut found = self.recall.find(&query, is_wanted, may_see).await?;
         if found.is_follow_up
             && let Some(summary) = profile.summary(request.thread)
         {
@@ -129,19 +131,25 @@ fn is_context(
     profile: &Profile,
     now: Timestamp,
 ) -> bool {
-    request.before.is_none_or(|utterance| stored.seq < utterance)
-        && stored.seq > request.after
+    is_in_reach(stored.seq, request)
         && stored.message.thread_id.as_deref() == request.thread
         && profile.is_context(stored, now)
 }
 
+/// Whether a number is one that this prompt reaches.
+fn is_in_reach(seq: u64, request: &ContextRequest<'_>) -> bool {
+    request.before.is_none_or(|utterance| seq < utterance) && seq > request.after
+}
+
 /// Whether a message says the same as the utterance, as a question that was asked before does.
 fn is_same(stored: &StoredMessage, utterance: &str) -> bool {
-    let words = |text: &str| {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        words.map(str::to_lowercase).collect::<Vec<_>>()
-    };
-    words(&stored.message.content) == words(utterance)
+    letters(&stored.message.content).eq(letters(utterance))
+}
+
+/// The letters of a text's words in lower case, with a blank after each word.
+fn letters(text: &str) -> impl Iterator<Item = char> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.flat_map(|word| word.chars().flat_map(char::to_lowercase).chain([' ']))
 }
 
 /// The message as it is brought in: whole, or the passage that fits, of it or of an artifact that it refers to.

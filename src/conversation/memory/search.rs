@@ -54,15 +54,18 @@ impl Conversation {
         let profile = self.store.profile().await?;
         let now = self.clock.now();
         let after = self.prompts.started_after();
+        let is_wanted = |seq: u64| {
+            seq > after
+                && utterance.is_none_or(|utterance| seq < utterance)
+                && profile.may_be_context(seq)
+        };
         let may_see = |stored: &StoredMessage| {
-            stored.seq > after
-                && utterance.is_none_or(|utterance| stored.seq < utterance)
-                && stored.message.thread_id == self.prompts.thread
+            stored.message.thread_id == self.prompts.thread
                 && profile.is_context(stored, now.timestamp())
         };
         let query = RecallQuery::new(words, now.clone(), HITS * PART);
         let mut found = Vec::new();
-        for hit in self.recall.find(&query, may_see).await?.hits {
+        for hit in self.recall.find(&query, is_wanted, may_see).await?.hits {
             let is_doubted = match self.prompts.min_confidence {
                 Some(least) => is_doubted(&*self.store, &hit.stored, least).await?,
                 None => false,

@@ -203,6 +203,11 @@ impl Profile {
         !self.hides(stored) && !self.is_pruned(stored.seq) && !stored.message.has_expired(now)
     }
 
+    /// Whether the message with this number may be context, as far as its number tells.
+    pub fn may_be_context(&self, seq: u64) -> bool {
+        !self.is_pruned(seq) && self.cleared.is_none_or(|cleared| seq > cleared.seq)
+    }
+
     /// The length of the rolling window: the conversation's own, or `of_all`.
     pub(crate) fn window(&self, of_all: Duration) -> Duration {
         self.window_seconds.map_or(of_all, |own| Duration::from_secs(own.get()))
