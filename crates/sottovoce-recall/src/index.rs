@@ -27,6 +27,7 @@ use crate::{
 };
 use rank::Scratch;
 use view::View;
+pub use weights::Weights;
 
 /// The index of one conversation: a segment for each pack, and a tail of newer turns.
 ///
@@ -35,6 +36,7 @@ use view::View;
 #[derive(Default)]
 pub struct Index {
     options: BuildOptions,
+    weights: Weights,
     /// Segments by the number under which the caller put them, which orders them.
     packs: BTreeMap<u64, Entry>,
     /// Small segments after those, the newest last.
@@ -77,6 +79,11 @@ impl Index {
     /// An empty index. The options are for the turns of the tail.
     pub fn new(options: BuildOptions) -> Self {
         Self { options, ..Self::default() }
+    }
+
+    /// Sets what each feature counts from the next question on.
+    pub fn set_weights(&mut self, weights: Weights) {
+        self.weights = weights;
     }
 
     /// Puts a segment under a number; segments are in the order of their numbers, before the tail. Returns the one

@@ -38,7 +38,7 @@ mod vectors;
 pub use error::SegmentError;
 pub use gate::UtteranceKind;
 pub use hit::{Hit, Why, put_newer_first, select_within};
-pub use index::Index;
+pub use index::{Index, Weights};
 pub use question::{Asked, Question};
 pub use search::SearchQuery;
 pub use segment::{BuildOptions, Segment};

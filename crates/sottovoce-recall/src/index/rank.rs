@@ -10,7 +10,7 @@ use super::{
     speakers::Whose,
     terms::{Term, ranking_words, spread, terms},
     view::View,
-    weights::WEIGHTS,
+    weights::Weights,
 };
 use crate::{
     hit::{Hit, Why},
@@ -64,6 +64,7 @@ pub(super) fn rank(
     let strength = (mass / STRONG).min(1.);
     let ranker = Ranker {
         view,
+        weights: &index.weights,
         question,
         strength,
         words: strength / mass.max(1e-9),
@@ -78,6 +79,7 @@ pub(super) fn rank(
 
 struct Ranker<'a> {
     view: &'a View,
+    weights: &'a Weights,
     question: &'a Question,
     /// How far the meaning of the question counts.
     strength: f32,
@@ -90,28 +92,29 @@ impl Ranker<'_> {
     /// Scores every passage, without what its turn adds.
     fn score_passages(&self, scratch: &mut Scratch) {
         let view = self.view;
-        let near = WEIGHTS.near * self.words;
-        let (sense, around) = (WEIGHTS.sense * self.strength, WEIGHTS.sense_around * self.strength);
+        let near = self.weights.near * self.words;
+        let (sense, around) =
+            (self.weights.sense * self.strength, self.weights.sense_around * self.strength);
         scratch.scores.clear();
         let words = scratch.near.iter().zip(&view.rarity);
         let own = scratch.sense.iter().zip(&view.inverse_own);
         let both = scratch.around.iter().zip(&view.inverse_around);
         scratch.scores.extend(words.zip(own.zip(both)).map(|((words, rarity), (own, both))| {
             near * words
-                + WEIGHTS.rarity * rarity
+                + self.weights.rarity * rarity
                 + sense * own.0 * own.1
                 + around * both.0 * both.1
         }));
         let mut of_cues = [0f32; 256];
         for (cues, value) in (0..=u8::MAX).map(Cues).zip(&mut of_cues) {
-            *value = WEIGHTS.me * number(cues.is_me())
-                + WEIGHTS.time_words * f32::from(cues.times())
-                + WEIGHTS.answer * self.answers(cues);
+            *value = self.weights.me * number(cues.is_me())
+                + self.weights.time_words * f32::from(cues.times())
+                + self.weights.answer * self.answers(cues);
         }
         for (score, cues) in scratch.scores.iter_mut().zip(&view.cues) {
             *score += of_cues.get(usize::from(cues.0)).copied().unwrap_or_default();
         }
-        let topic_weight = WEIGHTS.topic * self.words;
+        let topic_weight = self.weights.topic * self.words;
         for (session, topic) in
             view.sessions.iter().zip(&scratch.topic).filter(|(_, topic)| **topic > 0.)
         {
@@ -150,7 +153,7 @@ impl Ranker<'_> {
             }
             if !is_plain && let Some(turn) = self.view.turns.get(number) {
                 let date = if dates { time::nearness(turn.day, &self.question.spans) } else { 0. };
-                score += WEIGHTS.speaker * self.whose.of(turn) + WEIGHTS.date * date;
+                score += self.weights.speaker * self.whose.of(turn) + self.weights.date * date;
             }
             if score > best.least
                 && self.view.turns.get(number).is_some_and(|turn| visible(turn.seq))
@@ -169,7 +172,7 @@ impl Ranker<'_> {
         } else {
             at(&scratch.near) * self.words
         };
-        WEIGHTS.standing * fits
+        self.weights.standing * fits
     }
 
     /// How many kinds of answer the passage holds that are asked for.
@@ -210,19 +213,22 @@ impl Ranker<'_> {
             length: row.length,
             why: Why {
                 words: terms.iter().filter_map(|term| term.found(slot)).collect(),
-                near: WEIGHTS.near * self.words * at(&scratch.near),
-                sense: WEIGHTS.sense * self.strength * at(&scratch.sense) * at(&view.inverse_own),
-                sense_around: WEIGHTS.sense_around
+                near: self.weights.near * self.words * at(&scratch.near),
+                sense: self.weights.sense
+                    * self.strength
+                    * at(&scratch.sense)
+                    * at(&view.inverse_own),
+                sense_around: self.weights.sense_around
                     * self.strength
                     * at(&scratch.around)
                     * at(&view.inverse_around),
-                topic: WEIGHTS.topic * self.words * topic,
-                speaker: WEIGHTS.speaker * self.whose.of(seen),
-                date: WEIGHTS.date * time::nearness(row.day, &self.question.spans),
-                me: WEIGHTS.me * number(found.cues.is_me()),
-                answer: WEIGHTS.answer * self.answers(found.cues),
-                time_words: WEIGHTS.time_words * f32::from(found.cues.times()),
-                rarity: WEIGHTS.rarity * at(&view.rarity),
+                topic: self.weights.topic * self.words * topic,
+                speaker: self.weights.speaker * self.whose.of(seen),
+                date: self.weights.date * time::nearness(row.day, &self.question.spans),
+                me: self.weights.me * number(found.cues.is_me()),
+                answer: self.weights.answer * self.answers(found.cues),
+                time_words: self.weights.time_words * f32::from(found.cues.times()),
+                rarity: self.weights.rarity * at(&view.rarity),
                 standing,
             },
         })
