@@ -43,7 +43,8 @@ fn latency(turns: usize) -> Latency {
     let mut index = Index::default();
     for (number, first) in (0..).zip((0..turns).step_by(PER_SEGMENT)) {
         let block = (first..turns.min(first + PER_SEGMENT)).map(|turn| talk.turn(turn));
-        index.insert(number, Segment::build(block, &BuildOptions::default()));
+        let stored = Segment::build(block, &BuildOptions::default()).to_bytes();
+        index.insert(number, Segment::from_bytes(&stored).unwrap());
     }
     let asked = asked(&index);
     index.rank(&Question::new(&talk.questions[0], &asked), |_| true, 20);
