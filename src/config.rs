@@ -30,7 +30,7 @@ use source::Sources;
 
 pub use sections::{
     ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PersonasConfig, RecallConfig,
-    Sampling,
+    Sampling, ServeConfig,
 };
 pub use setting::{ConfiguredKey, Setting};
 pub use source::{key_of_text, read_fd};
@@ -50,6 +50,8 @@ pub struct Config {
     pub personas: PersonasConfig,
     /// The section `Mcp`.
     pub mcp: McpConfig,
+    /// The section `Serve`.
+    pub serve: ServeConfig,
     /// A key given by the configuration itself rather than by a file. No other field holds any part of it.
     pub key: ConfiguredKey,
     /// The named file, or the user's own file if there is one.
@@ -68,6 +70,7 @@ struct Sections {
     language_model: LanguageModelConfig,
     personas: PersonasConfig,
     mcp: McpConfig,
+    serve: ServeConfig,
 }
 
 impl Config {
@@ -108,7 +111,7 @@ impl Config {
         layers.extend(variables);
         // The default of the key setting is the placeholder too, but nobody has configured it.
         let mut secret = |path| layers.iter_mut().skip(1).rev().find_map(|l| l.take_secret(path));
-        let token = secret("Mcp.Token").flatten();
+        let tokens = [secret("Mcp.Token").flatten(), secret("Serve.Token").flatten()];
         let api_key = secret("LanguageModel.ApiKey").flatten().map(Secret);
         let (secret, passphrase) = (secret("Context.EncryptionKey"), secret("Context.Passphrase"));
         let mut builder = config::Config::builder();
@@ -118,15 +121,17 @@ impl Config {
         let merged = builder.build().map_err(|error| unusable(&error))?;
         let settings: Vec<Setting> = KEYS.iter().map(|key| key.setting(&merged.cache)).collect();
         let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
-        let Sections { context, language_model, personas, mut mcp } = sections;
-        mcp.token = token;
+        let Sections { context, language_model, personas, mut mcp, mut serve } = sections;
+        [mcp.token, serve.token] = tokens;
         let origin = |key: &str| {
             let setting = settings.iter().find(|setting| setting.key == key);
             setting.map(|setting| setting.origin.clone()).unwrap_or_default()
         };
-        if mcp.token.as_ref().is_some_and(|token| token.trim().is_empty()) {
-            let reason = "Mcp.Token is empty; give it a long secret, or null for none".to_owned();
-            return Err(Error::Config { place: origin("Mcp.Token"), reason });
+        for (key, token) in [("Mcp.Token", &mcp.token), ("Serve.Token", &serve.token)] {
+            if token.as_ref().is_some_and(|token| token.trim().is_empty()) {
+                let reason = format!("{key} is empty; give it a long secret, or null for none");
+                return Err(Error::Config { place: origin(key), reason });
+            }
         }
         let key = Sources {
             secret: secret.flatten().map(|text| (text, origin("Context.EncryptionKey"))),
@@ -145,6 +150,7 @@ impl Config {
             language_model,
             personas,
             mcp,
+            serve,
             key,
             file,
             api_key,

@@ -34,7 +34,7 @@ pub use ollama::{Ollama, OllamaEmbedder, OllamaModel};
 pub use openai::{OpenAi, OpenAiModel};
 pub use render::{
     KeepAlive, ModelOptions, ModelRequest, OllamaChatRenderer, OllamaPromptRenderer,
-    OpenAiChatRenderer, PromptRenderer,
+    OpenAiChatRenderer, PromptRenderer, earlier_text,
 };
 pub use reply::{Reply, ReplyPart};
 #[cfg(feature = "ollama")]

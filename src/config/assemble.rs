@@ -230,7 +230,7 @@ impl Config {
         let window = Duration::from_secs(self.context.window_seconds);
         let mut builder = Conversation::builder(store)
             .system(&model.system_prompt)
-            .history(self.history(window))
+            .history(self.history_provider())
             .last_n(self.context.last_n)
             .snapshot_window(window)
             .refuse_when_busy(model.refuse_when_busy)
@@ -266,8 +266,9 @@ impl Config {
         Ok(builder.build())
     }
 
-    /// The provider of the history.
-    fn history(&self, window: Duration) -> Arc<dyn ContextProvider> {
+    /// The provider of the history, as configured: the newest messages, or a rolling window.
+    pub fn history_provider(&self) -> Arc<dyn ContextProvider> {
+        let window = Duration::from_secs(self.context.window_seconds);
         let rolling = RollingWindowProvider::new().window(window);
         let unless_set = self.context.rolling_window;
         if self.context.exact {

@@ -46,7 +46,7 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 48] = [
+pub(super) const KEYS: [Key; 59] = [
     open("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     open("Context.Exact", Kind::Flag, Default::Flag(false)),
     open("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
@@ -95,6 +95,17 @@ pub(super) const KEYS: [Key; 48] = [
     key("Mcp.Scopes", Kind::Text, Default::Text("contexts")),
     key("Mcp.PreferSampling", Kind::Choice(&SAMPLING), Default::Text("fallback")),
     key("Mcp.Token", Kind::Secret, Default::Null),
+    key("Serve.Address", Kind::Text, Default::Text("127.0.0.1:11435")),
+    key("Serve.Token", Kind::Secret, Default::Null),
+    key("Serve.KeysFile", Kind::Path, Default::Null),
+    key("Serve.Hosts", Kind::Text, Default::Text("")),
+    key("Serve.TlsCertificate", Kind::Path, Default::Null),
+    key("Serve.TlsKey", Kind::Path, Default::Null),
+    key("Serve.HistoryTokens", Kind::Count { most: 1 << 20 }, Default::Count(512)),
+    key("Serve.MoveTime", Kind::Flag, Default::Flag(true)),
+    key("Serve.Threads", Kind::Flag, Default::Flag(false)),
+    key("Serve.MaxRequestBytes", Kind::Count { most: 1 << 30 }, Default::Count(32 << 20)),
+    key("Serve.MaxConnections", Kind::Count { most: 65_535 }, Default::Count(256)),
 ];
 
 const SAMPLING: [&str; 3] = ["never", "fallback", "always"];

@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 
 const PREFIX: &str = "SOTTOVOCE__";
 
+/// The tokens that clients show.
+const TOKENS: [&str; 2] = ["Mcp.Token", "Serve.Token"];
+
 /// The largest settings file in bytes.
 const LARGEST: u64 = 1 << 20;
 
@@ -177,7 +180,7 @@ impl Layer {
         use serde_json::Value::{Null, String};
         let value = match key.kind {
             // An empty token was lost on the way. It must not disable the token.
-            _ if text.is_empty() && key.may_be_null() && key.path != "Mcp.Token" => Null,
+            _ if text.is_empty() && key.may_be_null() && !TOKENS.contains(&key.path) => Null,
             Kind::Secret | Kind::Token => String((*text).clone()),
             Kind::Text | Kind::Choice(_) | Kind::Path => String((*text).clone()),
             Kind::Flag => text.to_ascii_lowercase().parse::<bool>().map_or(Null, Into::into),

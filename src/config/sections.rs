@@ -140,6 +140,44 @@ pub struct PersonasConfig {
     pub backup_folder: Option<PathBuf>,
 }
 
+/// The section `Serve`: the endpoint in front of the model server. `Debug` shows no token.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[non_exhaustive]
+pub struct ServeConfig {
+    /// The address and port to listen on.
+    pub address: String,
+    /// The token that opens every conversation. For addresses that other machines can reach, this or a file of keys is
+    /// required.
+    #[serde(skip)]
+    pub token: Option<Zeroizing<String>>,
+    /// The file of keys, each for some of the conversations.
+    pub keys_file: Option<PathBuf>,
+    /// Host names that clients may use for this machine besides those of loopback, separated by spaces or commas.
+    pub hosts: String,
+    /// The file with the certificates for TLS, in PEM.
+    pub tls_certificate: Option<PathBuf>,
+    /// The file with the certificate's key, in PEM.
+    pub tls_key: Option<PathBuf>,
+    /// The most tokens of what was said before a client's session that its prompts get; 0 for nothing.
+    pub history_tokens: usize,
+    /// Whether the current time at the end of a client's system prompt moves to the newest utterance, so that the
+    /// prompt's beginning stays the same.
+    pub move_time: bool,
+    /// Whether `user` or `conversation` in a request names a thread of the conversation.
+    pub threads: bool,
+    /// The largest request in bytes.
+    pub max_request_bytes: usize,
+    /// The most connections at once.
+    pub max_connections: usize,
+}
+
+impl fmt::Debug for ServeConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServeConfig").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
 /// When to ask a client's own model, if the client offers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

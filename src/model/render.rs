@@ -1,6 +1,7 @@
 //! Renders a prompt to the request of one kind of model server.
 
 mod chat_line;
+mod earlier;
 mod ollama_chat;
 mod ollama_generate;
 mod openai_chat;
@@ -12,6 +13,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub use earlier::earlier_text;
 pub use ollama_chat::OllamaChatRenderer;
 pub use ollama_generate::OllamaPromptRenderer;
 pub use openai_chat::OpenAiChatRenderer;

@@ -461,12 +461,12 @@ fn ask(path: &str, body: &str) -> Ask {
         "/props" => Ask::Props,
         "/api/v0/models" => Ask::Listed,
         "/v1/chat/completions" => {
-            let body: Value = serde_json::from_str(body).unwrap();
+            let body: Value = serde_json::from_str(body).unwrap_or_default();
             let one = body["stream"] == false && body["max_tokens"] == 1;
             if one { Ask::WarmUp } else { Ask::Reply }
         }
         "/api/chat" | "/api/generate" => {
-            let body: Value = serde_json::from_str(body).unwrap();
+            let body: Value = serde_json::from_str(body).unwrap_or_default();
             let messages = body["messages"].as_array().is_some_and(|all| !all.is_empty());
             let prompt = body["prompt"].as_str().is_some_and(|text| !text.is_empty());
             if !messages && !prompt {

@@ -93,7 +93,7 @@ fn content(message: &ChatMessage, log: &mut Log) -> String {
 }
 
 /// A message with its time and speaker. Its first line starts with a bracket; no later line can.
-fn stamped(message: &ChatMessage, said: &str) -> String {
+pub(super) fn stamped(message: &ChatMessage, said: &str) -> String {
     let words = indented(&message.content);
     let from = match message.role {
         ChatRole::User => speaker(message),

@@ -1,0 +1,266 @@
+//! Access: which clients may open which conversations, and by which host names they may reach the server.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use sottovoce::Scope;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+/// The names of this machine that clients on it use.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// What clients must show. `Debug` shows no secret.
+#[derive(Default)]
+pub struct Access {
+    token: Option<Zeroizing<String>>,
+    keys: Vec<Key>,
+    hosts: Vec<String>,
+}
+
+/// A secret and the conversations that it opens.
+struct Key {
+    secret: Zeroizing<String>,
+    scopes: Vec<Scope>,
+}
+
+/// Why a file of keys cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeysError {
+    /// It cannot be read.
+    #[error("{}: cannot be read", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A line is not a scope and a key.
+    #[error("{}, line {line}: {reason}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// No key was shown, or an unknown one.
+    NoKey,
+    /// The key belongs to other conversations.
+    OtherScope,
+    /// The host name or the origin is not this server's.
+    Host,
+}
+
+impl Access {
+    /// Access with a token that opens every conversation, or without one.
+    pub fn new(token: Option<Zeroizing<String>>) -> Self {
+        Self { token, ..Self::default() }
+    }
+
+    /// Allows these host names besides those of loopback.
+    #[must_use]
+    pub fn hosts(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
+        self.hosts.extend(hosts.into_iter().map(|host| host.to_lowercase()));
+        self
+    }
+
+    /// Adds the keys of a file. Each line holds a scope, such as `named/kitchen`, white space, and a key. A key on several
+    /// lines opens several conversations; the first is the one that it opens at a path without a scope. Empty lines and
+    /// those that begin with `#` are skipped.
+    ///
+    /// # Errors
+    /// [`KeysError`], which never shows a key.
+    pub fn keys_file(mut self, path: &Path) -> Result<Self, KeysError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| KeysError::Unreadable { path: path.to_owned(), source })?;
+        let text = Zeroizing::new(text);
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong =
+                |reason: String| KeysError::Line { path: path.to_owned(), line: at + 1, reason };
+            let mut words = line.split_whitespace();
+            let (Some(scope), Some(secret), None) = (words.next(), words.next(), words.next())
+            else {
+                return Err(wrong("must be a scope and a key, such as `named/kitchen KEY`".into()));
+            };
+            let scope: Scope = scope.parse().map_err(|error| {
+                wrong(format!("does not begin with a scope such as `named/kitchen`: {error}"))
+            })?;
+            match self.keys.iter_mut().find(|key| key.secret.as_str() == secret) {
+                Some(key) => key.scopes.push(scope),
+                None => self.keys.push(Key {
+                    secret: Zeroizing::new(secret.to_owned()),
+                    scopes: vec![scope],
+                }),
+            }
+        }
+        Ok(self)
+    }
+
+    /// Whether a client must show a key.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.token.is_some() || !self.keys.is_empty()
+    }
+
+    /// The conversation of a request that asks for `asked`, or for none.
+    pub(crate) fn scope(
+        &self,
+        headers: &HeaderMap,
+        asked: Option<Scope>,
+    ) -> Result<Scope, Refusal> {
+        if !self.is_closed() {
+            return Ok(asked.unwrap_or_default());
+        }
+        let shown = bearer(headers).ok_or(Refusal::NoKey)?;
+        let is_same = |secret: &str| bool::from(shown.as_bytes().ct_eq(secret.as_bytes()));
+        if self.token.as_ref().is_some_and(|token| is_same(token)) {
+            return Ok(asked.unwrap_or_default());
+        }
+        // Every key is compared, so that the time tells nothing about which one matched.
+        let mut found = None;
+        for key in &self.keys {
+            if is_same(&key.secret) {
+                found = Some(key);
+            }
+        }
+        let scopes = &found.ok_or(Refusal::NoKey)?.scopes;
+        match asked {
+            Some(asked) if scopes.contains(&asked) => Ok(asked),
+            Some(_) => Err(Refusal::OtherScope),
+            None => scopes.first().cloned().ok_or(Refusal::NoKey),
+        }
+    }
+
+    /// Checks the names by which a client reached the server, so that no web page reaches it through a domain name that
+    /// resolves to this machine.
+    pub(crate) fn check_host(&self, headers: &HeaderMap, listening: IpAddr) -> Result<(), Refusal> {
+        let is_known = |host: &str| {
+            LOOPBACK.contains(&host)
+                || self.hosts.iter().any(|known| known == host)
+                || (!listening.is_unspecified() && host.parse() == Ok(listening))
+        };
+        if let Some(origin) = headers.get(ORIGIN) {
+            let origin = origin.to_str().map_err(|_| Refusal::Host)?;
+            let (_, host) = origin.split_once("://").ok_or(Refusal::Host)?;
+            if !is_known(&host_name(host)) {
+                return Err(Refusal::Host);
+            }
+        }
+        // The machine's other names are not known. The key protects the server.
+        if listening.is_unspecified() && self.hosts.is_empty() && self.is_closed() {
+            return Ok(());
+        }
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Refusal::Host)?;
+        if is_known(&host_name(host)) { Ok(()) } else { Err(Refusal::Host) }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let shown = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, shown) = shown.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(shown.trim())
+}
+
+/// A host without its port and brackets, in lower case.
+fn host_name(host: &str) -> String {
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.to_lowercase()
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access")
+            .field("keys", &self.keys.len())
+            .field("hosts", &self.hosts)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn named(id: &str) -> Scope {
+        Scope::Named { id: id.into() }
+    }
+
+    fn keyed(lines: &str) -> Result<Access, KeysError> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("keys");
+        std::fs::write(&file, lines).unwrap();
+        Access::default().keys_file(&file)
+    }
+
+    fn with(name: http::HeaderName, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    }
+
+    fn shown(key: &'static str) -> HeaderMap {
+        with(AUTHORIZATION, key)
+    }
+
+    #[test]
+    fn a_key_opens_its_own_conversations_and_no_other() {
+        let access = keyed("# rooms\nnamed/kitchen k1\n\nnamed/hall k1\ndm/ann k2\n").unwrap();
+        let opens = |key, asked| access.scope(&shown(key), asked);
+        assert_eq!(opens("Bearer k1", Some(named("kitchen"))), Ok(named("kitchen")));
+        assert_eq!(opens("bearer k1", Some(named("hall"))), Ok(named("hall")));
+        assert_eq!(opens("Bearer k1", None), Ok(named("kitchen")));
+        let ann = Scope::Dm { user: "ann".into() };
+        assert_eq!(opens("Bearer k2", None), Ok(ann.clone()));
+        assert_eq!(opens("Bearer k1", Some(ann)), Err(Refusal::OtherScope));
+        assert_eq!(opens("Bearer k1", Some(Scope::Default)), Err(Refusal::OtherScope));
+        assert_eq!(opens("Bearer k3", None), Err(Refusal::NoKey));
+        assert_eq!(opens("k1", None), Err(Refusal::NoKey));
+        assert_eq!(access.scope(&HeaderMap::new(), None), Err(Refusal::NoKey));
+    }
+
+    #[test]
+    fn no_error_and_no_debug_output_shows_a_key() {
+        for lines in ["kitchen secret", "named/kitchen secret more", "named/kitchen", "secret"] {
+            let error = keyed(lines).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+        }
+        let access = keyed("named/kitchen secret").unwrap();
+        assert!(!format!("{access:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_web_page_does_not_reach_the_server_through_its_own_domain_name() {
+        let access = Access::default().hosts(["Pi.local".to_owned()]);
+        let loopback: IpAddr = "127.0.0.1".parse().unwrap();
+        for good in ["localhost:11435", "127.0.0.1", "[::1]:11435", "pi.local:11435", "PI.local"] {
+            assert_eq!(access.check_host(&with(HOST, good), loopback), Ok(()), "{good}");
+        }
+        for bad in ["evil.example:11435", "", "192.168.1.4", "localhost.evil.example"] {
+            assert!(access.check_host(&with(HOST, bad), loopback).is_err(), "{bad}");
+        }
+        assert!(access.check_host(&HeaderMap::new(), loopback).is_err());
+        let mut foreign = with(HOST, "localhost");
+        foreign.insert(ORIGIN, HeaderValue::from_static("https://evil.example"));
+        assert!(access.check_host(&foreign, loopback).is_err());
+        foreign.insert(ORIGIN, HeaderValue::from_static("null"));
+        assert!(access.check_host(&foreign, loopback).is_err());
+        foreign.insert(ORIGIN, HeaderValue::from_static("http://pi.local:8080"));
+        assert!(access.check_host(&foreign, loopback).is_ok());
+    }
+}

@@ -1,0 +1,274 @@
+//! Forwards requests to the model server, and passes its answers on as they come.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderName,
+    HeaderValue, ORIGIN, REFERER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, Method, Response};
+use reqwest::{Body as Sent, Client, Request, Url, redirect, retry};
+use sottovoce::config::ModelKind;
+use sottovoce::model::{ModelFailure, ModelServer};
+use sottovoce::{Config, Error, Result};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use zeroize::Zeroizing;
+
+use crate::body::{Body, Sender, pieces};
+use crate::record::{Broken, Recorder};
+
+/// The longest time to establish a connection.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// How often a silent connection is tested. A model may be silent for as long as it needs, but not a dead machine.
+const ALIVE: Duration = Duration::from_secs(20);
+/// How long a client may take nothing of an answer before it counts as gone.
+const UNREAD: Duration = Duration::from_secs(120);
+
+/// Headers that belong to one connection, or that are this server's own matter.
+const NOT_FORWARDED: [HeaderName; 12] = [
+    HOST,
+    CONNECTION,
+    CONTENT_LENGTH,
+    TRANSFER_ENCODING,
+    TE,
+    TRAILER,
+    UPGRADE,
+    EXPECT,
+    // Its key is for this server.
+    AUTHORIZATION,
+    COOKIE,
+    // An answer must be readable on its way.
+    ACCEPT_ENCODING,
+    ORIGIN,
+];
+
+/// The model server.
+pub(crate) struct Upstream {
+    client: Client,
+    base: Url,
+    key: Option<Zeroizing<String>>,
+    server: ModelServer,
+    /// Whether models on other people's machines may be asked.
+    allow_cloud: bool,
+    /// Which models run on other people's machines, as far as it is known.
+    remote: Mutex<HashMap<String, bool>>,
+}
+
+/// Why nothing came back.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// The model server cannot be reached; with the operating system's reason.
+    Unreachable(String),
+    /// The client left, or this server stops.
+    Ended,
+}
+
+impl Upstream {
+    pub(crate) fn new(config: &Config) -> Result<Self> {
+        // This checks the address and the key as for the library's own requests.
+        let server = config.server()?;
+        let settings = &config.language_model;
+        let unusable = |error: &dyn std::fmt::Display| Error::Config {
+            place: "LanguageModel.BaseUrl".to_owned(),
+            reason: format!("cannot be used: {error}"),
+        };
+        let client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(CONNECTING)
+            .tcp_keepalive(ALIVE)
+            .build()
+            .map_err(|error| unusable(&error.without_url()))?;
+        let mut base = Url::parse(settings.base_url.trim()).map_err(|error| unusable(&error))?;
+        let path = base.path().trim_end_matches('/');
+        let path = match settings.kind {
+            ModelKind::OpenAi => path.strip_suffix("/v1").unwrap_or(path),
+            _ => path,
+        };
+        let path = path.to_owned();
+        base.set_path(&path);
+        let (key, allow_cloud) = (config.api_key()?, settings.allow_cloud);
+        Ok(Self { client, base, key, server, allow_cloud, remote: Mutex::default() })
+    }
+
+    /// The request for the model server with the client's own headers.
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        path: &str,
+        query: Option<&str>,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Request, Failed> {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        url.set_query(query);
+        // The builder moves user name and password from the address into a header.
+        let request = self.client.request(method, url).build();
+        let mut request = request.map_err(|error| unreachable(&error.without_url()))?;
+        for (name, value) in headers {
+            if !NOT_FORWARDED.contains(name) && *name != REFERER {
+                request.headers_mut().append(name, value.clone());
+            }
+        }
+        if let Some(key) = &self.key {
+            let bearer = Zeroizing::new(format!("Bearer {}", **key));
+            if let Ok(mut bearer) = HeaderValue::from_str(&bearer) {
+                bearer.set_sensitive(true);
+                request.headers_mut().insert(AUTHORIZATION, bearer);
+            }
+        }
+        if !body.is_empty() {
+            *request.body_mut() = Some(Sent::from(body));
+        }
+        Ok(request)
+    }
+
+    /// Whether a model runs on other people's machines and may not be asked. A model that the server does not know, or
+    /// cannot describe, is the server's to refuse.
+    ///
+    /// # Errors
+    /// Fails if the server cannot be reached.
+    pub(crate) async fn is_forbidden(&self, model: &str) -> Result<bool> {
+        if self.allow_cloud {
+            return Ok(false);
+        }
+        let known = self.remote().get(model).copied();
+        if let Some(is_remote) = known {
+            return Ok(is_remote);
+        }
+        let is_remote = match self.server.show(model).await {
+            Ok(info) => info.remote,
+            Err(
+                error @ Error::Model {
+                    failure: ModelFailure::Unreachable(_) | ModelFailure::TimedOut { .. },
+                    ..
+                },
+            ) => return Err(error),
+            Err(_) => return Ok(false),
+        };
+        let mut remote = self.remote();
+        if remote.len() >= 1024 {
+            remote.clear();
+        }
+        remote.insert(model.to_owned(), is_remote);
+        Ok(is_remote)
+    }
+
+    fn remote(&self) -> std::sync::MutexGuard<'_, HashMap<String, bool>> {
+        self.remote.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A client for a task of its own.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+}
+
+/// Sends a request and passes the answer on, until it ends, the client leaves or `cut` is cancelled. What was passed on
+/// is recorded even if the client has gone. The head of the answer goes to `head`, its pieces after that.
+pub(crate) async fn relay(
+    client: Client,
+    request: Request,
+    mut recorder: Option<Recorder>,
+    mut head: oneshot::Sender<Result<Response<Body>, Failed>>,
+    cut: CancellationToken,
+) {
+    let sent = tokio::select! {
+        sent = client.execute(request) => sent,
+        () = head.closed() => return,
+        () = cut.cancelled() => return drop(head.send(Err(Failed::Ended))),
+    };
+    let mut response = match sent {
+        Ok(response) => response,
+        Err(error) => return drop(head.send(Err(unreachable(&error.without_url())))),
+    };
+    if !response.status().is_success() {
+        recorder = None;
+    }
+    if let Some(recorder) = &mut recorder {
+        let kind = response.headers().get(http::header::CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        recorder.reader.set_content_type(kind);
+    }
+    let (pieces, body) = pieces();
+    let mut answer = Response::new(body);
+    *answer.status_mut() = response.status();
+    for (name, value) in response.headers() {
+        if ![CONNECTION, TRANSFER_ENCODING, TE, TRAILER, UPGRADE].contains(name) {
+            answer.headers_mut().append(name, value.clone());
+        }
+    }
+    let broken = match head.send(Ok(answer)) {
+        Ok(()) => pass_on(&mut response, &mut recorder, pieces, &cut).await,
+        Err(_) => Some(Broken::Interrupted),
+    };
+    // Closes the connection, which makes the model stop.
+    drop(response);
+    if let Some(recorder) = &mut recorder {
+        recorder.finish(broken).await;
+    }
+}
+
+async fn pass_on(
+    response: &mut reqwest::Response,
+    recorder: &mut Option<Recorder>,
+    pieces: Sender,
+    cut: &CancellationToken,
+) -> Option<Broken> {
+    let mut held = Vec::new();
+    loop {
+        let piece = tokio::select! {
+            piece = response.chunk() => piece,
+            () = pieces.closed() => return Some(Broken::Interrupted),
+            () = cut.cancelled() => return Some(Broken::Interrupted),
+        };
+        let piece = match piece {
+            Ok(Some(piece)) => piece,
+            Ok(None) => break,
+            Err(_) => return Some(Broken::Failed),
+        };
+        if let Some(recorder) = recorder {
+            // What a client has the end of is stored.
+            recorder.push(&piece).await;
+            if recorder.reader.is_document() {
+                held.push(piece);
+                continue;
+            }
+        }
+        if !pieces.send(piece, UNREAD).await {
+            return Some(Broken::Interrupted);
+        }
+    }
+    if let Some(recorder) = recorder {
+        recorder.finish(None).await;
+    }
+    for piece in held {
+        if !pieces.send(piece, UNREAD).await {
+            return None;
+        }
+    }
+    pieces.complete();
+    None
+}
+
+/// The operating system's reason. The layers above it add nothing.
+fn unreachable(error: &dyn std::error::Error) -> Failed {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    Failed::Unreachable(cause.to_string())
+}
+
+impl std::fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upstream").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,279 @@
+//! One request, from its head to the head of its answer.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::{HeaderMap, Request, Response, StatusCode, request};
+use http_body::Body as _;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use sottovoce::{Error, Scope};
+use tokio::sync::oneshot;
+
+use crate::access::{Access, Refusal};
+use crate::answer::{AnswerReader, reason};
+use crate::body::{Body, error, json};
+use crate::forward::{Failed, relay};
+use crate::hub::Hub;
+use crate::memory::Asked;
+use crate::receipt::Receipt;
+use crate::record::Recorder;
+use crate::request::{ChatRequest, Form};
+use crate::route::{self, Endpoint};
+
+/// How many messages were recalled for the utterance, how many from before the session are in the request, the tokens
+/// that this added, the time that it took, and where the account of it is.
+const RECALLED: HeaderName = HeaderName::from_static("x-sottovoce-recalled");
+const HISTORY: HeaderName = HeaderName::from_static("x-sottovoce-history");
+const TOKENS: HeaderName = HeaderName::from_static("x-sottovoce-tokens");
+const MICROS: HeaderName = HeaderName::from_static("x-sottovoce-micros");
+const RECEIPT: HeaderName = HeaderName::from_static("x-sottovoce-receipt");
+
+/// What every request passes.
+#[derive(Clone)]
+pub(crate) struct Handler {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) listening: IpAddr,
+    /// How long the body of a request may take.
+    pub(crate) body_time: Duration,
+}
+
+/// A request that was let in.
+struct Admitted {
+    scope: Scope,
+    /// The path before the endpoint's, such as `/s/kitchen`.
+    prefix: String,
+    /// The endpoint's path.
+    path: String,
+    head: request::Parts,
+    body: Bytes,
+}
+
+impl Handler {
+    /// Answers a request. `admit` is called once the client has shown that it may ask; it returns false if there are too
+    /// many clients.
+    pub(crate) async fn answer(
+        self,
+        request: Request<Incoming>,
+        admit: impl FnOnce() -> bool,
+    ) -> Result<Response<Body>, Infallible> {
+        Ok(self.respond(request, admit).await.unwrap_or_else(|refused| *refused))
+    }
+
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+        admit: impl FnOnce() -> bool,
+    ) -> Result<Response<Body>, Box<Response<Body>>> {
+        let path = request.uri().path().to_owned();
+        let is_openai = path.contains("/v1/");
+        let refuse = |status, reason: &str| Box::new(error(is_openai, status, reason));
+        self.access
+            .check_host(request.headers(), self.listening)
+            .map_err(|refusal| refused(is_openai, refusal))?;
+        let (asked, path) = route::split(&path)
+            .map_err(|error| refuse(StatusCode::NOT_FOUND, &reason(&error)))?;
+        let scope = self
+            .access
+            .scope(request.headers(), asked)
+            .map_err(|refusal| refused(is_openai, refusal))?;
+        if !admit() {
+            return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "too many clients are connected"));
+        }
+        let endpoint = route::endpoint(request.method(), &path);
+        match endpoint {
+            Endpoint::Unknown => {
+                let reason = "this path is not served; chat, generate, responses, models, show and \
+                              embeddings are, below /s/NAME, /u/USER or nothing";
+                return Err(refuse(StatusCode::NOT_FOUND, reason));
+            }
+            Endpoint::WrongMethod => {
+                let reason = "this path is served with another method";
+                return Err(refuse(StatusCode::METHOD_NOT_ALLOWED, reason));
+            }
+            _ => {}
+        }
+        let (head, body) = request.into_parts();
+        let prefix = head.uri.path().strip_suffix(&path).unwrap_or_default().to_owned();
+        let body = self.read(body, is_openai).await?;
+        let admitted = Admitted { scope, prefix, path, head, body };
+        match endpoint {
+            Endpoint::Converse(form) => self.converse(form, admitted).await,
+            Endpoint::Receipt(id) => self.receipt(&admitted, id).await,
+            _ => {
+                // Clients look for models long before the first words. The index may load meanwhile.
+                let (hub, scope) = (Arc::clone(&self.hub), admitted.scope.clone());
+                tokio::spawn(async move { drop(hub.open(&scope).await) });
+                let body = admitted.body.clone();
+                self.forward(is_openai, &admitted, body, None).await
+            }
+        }
+        .map_err(Box::new)
+    }
+
+    async fn read(&self, body: Incoming, is_openai: bool) -> Result<Bytes, Box<Response<Body>>> {
+        let most = self.hub.config.serve.max_request_bytes;
+        let refuse = |status, reason: &str| {
+            let mut refused = error(is_openai, status, reason);
+            // The rest of the body is not read.
+            let close = HeaderValue::from_static("close");
+            refused.headers_mut().insert(http::header::CONNECTION, close);
+            Box::new(refused)
+        };
+        let too_long = || {
+            let reason = format!("a request may have at most {most} bytes (Serve.MaxRequestBytes)");
+            refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason)
+        };
+        if body.size_hint().lower() > most as u64 {
+            return Err(too_long());
+        }
+        let read = Limited::new(body, most).collect();
+        match tokio::time::timeout(self.body_time, read).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
+            Ok(Err(_)) => Err(refuse(StatusCode::BAD_REQUEST, "the request's body is incomplete")),
+            Err(_) => Err(refuse(StatusCode::REQUEST_TIMEOUT, "the request's body took too long")),
+        }
+    }
+
+    async fn converse(
+        &self,
+        form: Form,
+        admitted: Admitted,
+    ) -> Result<Response<Body>, Response<Body>> {
+        let is_openai = form.is_openai();
+        let failed = |error: &Error| self::failed(is_openai, error);
+        let request = ChatRequest::read(form, &admitted.body);
+        let prepared = match &request {
+            Some(request) => {
+                let scope = self.hub.open(&admitted.scope).await.map_err(|e| failed(&e))?;
+                let asked = Asked { request, body: &admitted.body };
+                let prepared =
+                    scope.prepare(&self.hub, asked).await.map_err(|error| failed(&error))?;
+                Some((scope, prepared))
+            }
+            None => None,
+        };
+        let model = match &request {
+            Some(request) => request.model.clone(),
+            None => crate::request::model(&admitted.body),
+        };
+        if self.hub.upstream.is_forbidden(&model).await.map_err(|error| failed(&error))? {
+            let reason = "the model runs on other people's machines, and LanguageModel.AllowCloud \
+                          is off";
+            return Err(error(is_openai, StatusCode::FORBIDDEN, reason));
+        }
+        let Some((scope, prepared)) = prepared else {
+            let body = admitted.body.clone();
+            return self.forward(is_openai, &admitted, body, None).await;
+        };
+        let limit = self.hub.config.language_model.max_answer_bytes;
+        let recorder = Recorder {
+            scope,
+            session: prepared.session,
+            utterance: prepared.utterance,
+            reader: AnswerReader::new(form, limit),
+            is_stored: false,
+        };
+        let mut response =
+            self.forward(is_openai, &admitted, prepared.body, Some(recorder)).await?;
+        account(response.headers_mut(), &prepared.receipt, &admitted.prefix);
+        Ok(response)
+    }
+
+    /// Forwards a request, and waits for the head of the answer.
+    async fn forward(
+        &self,
+        is_openai: bool,
+        admitted: &Admitted,
+        body: Bytes,
+        recorder: Option<Recorder>,
+    ) -> Result<Response<Body>, Response<Body>> {
+        let (upstream, head) = (&self.hub.upstream, &admitted.head);
+        let (method, query) = (head.method.clone(), head.uri.query());
+        let request = upstream.request(method, &admitted.path, query, &head.headers, body);
+        let answered = match request {
+            Ok(request) => {
+                let (sender, receiver) = oneshot::channel();
+                let cut = self.hub.cut.clone();
+                self.hub.turns.spawn(relay(upstream.client(), request, recorder, sender, cut));
+                receiver.await.unwrap_or(Err(Failed::Ended))
+            }
+            Err(failed) => Err(failed),
+        };
+        answered.map_err(|failed| match failed {
+            Failed::Unreachable(why) => {
+                let reason = format!("the model server cannot be reached: {why}");
+                error(is_openai, StatusCode::BAD_GATEWAY, &reason)
+            }
+            Failed::Ended => {
+                error(is_openai, StatusCode::SERVICE_UNAVAILABLE, "this server is stopping")
+            }
+        })
+    }
+
+    async fn receipt(
+        &self,
+        admitted: &Admitted,
+        id: Option<u64>,
+    ) -> Result<Response<Body>, Response<Body>> {
+        let failed = |error: &Error| self::failed(false, error);
+        let scope = self.hub.open(&admitted.scope).await.map_err(|error| failed(&error))?;
+        let found = scope.receipts().find(id);
+        let Some(receipt) = found else {
+            let reason = "no request with memory since this server started, or too many since";
+            return Err(error(false, StatusCode::NOT_FOUND, reason));
+        };
+        let receipt = receipt.with_words(&scope).await.map_err(|error| failed(&error))?;
+        Ok(json(StatusCode::OK, &receipt))
+    }
+}
+
+/// Adds to an answer what memory did. No header holds words.
+fn account(headers: &mut HeaderMap, receipt: &Receipt, prefix: &str) {
+    let numbers = [
+        (RECALLED, receipt.recalled.len().to_string()),
+        (HISTORY, receipt.history.len().to_string()),
+        (TOKENS, receipt.tokens.to_string()),
+        (MICROS, receipt.micros.to_string()),
+        (RECEIPT, format!("{prefix}/receipt/{}", receipt.id)),
+    ];
+    for (name, value) in numbers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+fn refused(is_openai: bool, refusal: Refusal) -> Box<Response<Body>> {
+    let (status, reason) = match refusal {
+        Refusal::NoKey => (StatusCode::UNAUTHORIZED, "a valid key is required"),
+        Refusal::OtherScope => (StatusCode::FORBIDDEN, "the key does not open this conversation"),
+        Refusal::Host => (
+            StatusCode::MISDIRECTED_REQUEST,
+            "this name of the server is not allowed; add it with --allow-host or Serve.Hosts",
+        ),
+    };
+    let mut response = error(is_openai, status, reason);
+    if status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    Box::new(response)
+}
+
+/// Why a request was not forwarded. Nothing was asked of the model then.
+fn failed(is_openai: bool, failure: &Error) -> Response<Body> {
+    tracing::warn!(error = %failure, "a request was refused");
+    let status = match failure {
+        Error::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        Error::InvalidMessage { .. } | Error::InvalidScope { .. } => StatusCode::BAD_REQUEST,
+        Error::Model { .. } => StatusCode::BAD_GATEWAY,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    error(is_openai, status, &reason(failure))
+}

@@ -1,0 +1,217 @@
+//! Memory: seals a request's newest utterance, and adds to the request what was said before.
+
+mod additions;
+mod earlier;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use sottovoce::context::Context;
+use sottovoce::{ChatMessage, ChatRole, Error, Result, StoredMessage};
+
+use crate::hub::{Hub, OpenScope};
+use crate::receipt::{Entry, Receipt};
+use crate::request::{ChatRequest, Line, Speaker, spliced};
+use crate::session::{Fit, Said, Sessions, Turn};
+use crate::time_line;
+use additions::Additions;
+use earlier::Earlier;
+
+/// How many stored messages are read to find a session that is not remembered.
+const RECENT: usize = 256;
+/// The metadata key of a tool's result: the function's name.
+const TOOL: &str = "tool";
+
+/// A request that is ready to be forwarded.
+pub(crate) struct Prepared {
+    pub(crate) body: Bytes,
+    pub(crate) receipt: Receipt,
+    /// The id of the client's session.
+    pub(crate) session: u64,
+    pub(crate) utterance: Arc<StoredMessage>,
+}
+
+/// A request of one conversation.
+pub(crate) struct Asked<'a> {
+    pub(crate) request: &'a ChatRequest,
+    pub(crate) body: &'a Bytes,
+}
+
+impl OpenScope {
+    /// Seals the newest utterance, or finds it if it is sealed already, and adds to the request what was said before.
+    ///
+    /// # Errors
+    /// Those of reading and writing the conversation. Nothing may be forwarded then.
+    pub(crate) async fn prepare(self: &Arc<Self>, hub: &Hub, asked: Asked<'_>) -> Result<Prepared> {
+        let begun = Instant::now();
+        let request = asked.request;
+        let settings = &hub.config.serve;
+        let thread = request.session.clone().filter(|_| settings.threads);
+        let mut sessions = self.sessions.lock().await;
+        let said = sessions.said(request);
+        let (session, repeated) = self.session(&mut sessions, request, &said, &thread).await?;
+        self.record_tools(&mut sessions, session, request).await?;
+        let known = sessions.session(session).ok_or(Error::ShuttingDown)?;
+        let aligned = known.aligned(&said);
+        let (first, newest) = (known.first, known.turns.len() - 1);
+        let utterance = known.turns.get(newest).map(|turn| Arc::clone(&turn.utterance));
+        let utterance = utterance.ok_or(Error::ShuttingDown)?;
+
+        let earlier = Earlier::of(self, thread.as_deref()).await?;
+        let limit = request.window.map_or(usize::MAX, |window| window / 8);
+        let limit = limit.min(settings.history_tokens);
+        let history = earlier.before(first, limit).await?;
+        let mut offered: HashSet<u64> = seqs(&history).collect();
+        for turn in aligned.iter().flatten().filter_map(|at| known.turns.get(*at)) {
+            offered.insert(turn.utterance.seq);
+            offered.extend(turn.stored.iter().copied().chain(seqs(&turn.recalled)));
+        }
+        let mut failed = None;
+        if !repeated {
+            let found = earlier.recalled(&utterance, offered).await;
+            let recalled = found.unwrap_or_else(|why| {
+                failed = Some(why);
+                Context::default()
+            });
+            if let Some(turn) = known.turns.get_mut(newest) {
+                turn.recalled = recalled;
+            }
+        }
+        if let Some(turn) = known.turns.get_mut(newest).filter(|turn| turn.time.is_none()) {
+            turn.time = system_time(request).filter(|_| settings.move_time);
+        }
+        for turn in &mut known.turns {
+            earlier.drop_forgotten(&mut turn.recalled);
+        }
+
+        let additions = Additions { history: &history, turns: &known.turns, aligned: &aligned };
+        let (splices, tokens) = additions.splices(&asked, settings.move_time);
+        let body = match splices.is_empty() {
+            true => asked.body.clone(),
+            false => spliced(asked.body, splices).into(),
+        };
+        let newest = known.turns.get(newest);
+        let receipt = Receipt {
+            id: 0,
+            at: self.store.clock().now().timestamp(),
+            utterance: utterance.seq,
+            session_since: first,
+            repeated,
+            time_moved: newest.is_some_and(|turn| turn.time.is_some()),
+            history: Entry::list(&history),
+            recalled: newest.map(|turn| Entry::list(&turn.recalled)).unwrap_or_default(),
+            failed,
+            tokens,
+            micros: 0,
+        };
+        let receipt = self.receipts().keep(receipt, begun.elapsed());
+        Ok(Prepared { body, receipt, session, utterance })
+    }
+
+    /// The session of a request, with its newest utterance sealed, and whether that was sealed before.
+    async fn session(
+        &self,
+        sessions: &mut Sessions,
+        request: &ChatRequest,
+        said: &Said,
+        thread: &Option<String>,
+    ) -> Result<(u64, bool)> {
+        let now = self.store.clock().now().timestamp();
+        let mut known = sessions.find(said, now);
+        if known.is_none() {
+            let recent = self.store.read_tail(RECENT).await?.messages;
+            let recent: Vec<_> =
+                recent.into_iter().filter(|stored| stored.message.thread_id == *thread).collect();
+            if let Some((turns, fit)) = sessions.recover(said, &recent, now) {
+                let first = turns.first().map_or(0, |turn| turn.utterance.seq);
+                known = Some((sessions.begin(said, first, turns), fit));
+            }
+        }
+        if let Some((session, Fit::Repeats(_))) = known {
+            // The utterance may have been forgotten, and is said again then.
+            let newest = sessions.session(session).and_then(|session| session.turns.last());
+            if let Some(newest) = newest {
+                let seq = newest.utterance.seq;
+                if !self.store.read_seqs(seq..=seq).await?.messages.is_empty() {
+                    return Ok((session, true));
+                }
+            }
+        }
+        let mut message = self.conversation.message(ChatRole::User, request.utterance());
+        message.thread_id.clone_from(thread);
+        let stored = self.store.append_message(message).await?;
+        // Masking may have changed the words. The client will send them as it did.
+        let turn = Turn::new(sessions.digest(request.utterance()), &stored);
+        let continued = known.and_then(|(id, _)| sessions.session(id));
+        Ok(match continued {
+            Some(session) => {
+                session.push(turn);
+                (session.id, false)
+            }
+            None => (sessions.begin(said, stored.seq, vec![turn]), false),
+        })
+    }
+
+    /// Stores the calls and results that followed the newest utterance and are not stored yet.
+    async fn record_tools(
+        &self,
+        sessions: &mut Sessions,
+        session: u64,
+        request: &ChatRequest,
+    ) -> Result<()> {
+        let newest = request.newest().unwrap_or_default();
+        let since = request.lines.get(newest + 1..).unwrap_or_default();
+        let Some(turn) = sessions.session(session).and_then(|session| session.turns.last_mut())
+        else {
+            return Ok(());
+        };
+        let new: Vec<ChatMessage> = since
+            .iter()
+            .skip(turn.recorded)
+            .filter_map(|line| self.message(line, &turn.utterance))
+            .collect();
+        turn.recorded = turn.recorded.max(since.len());
+        if new.is_empty() {
+            return Ok(());
+        }
+        match self.store.append_answers(new, &turn.utterance).await {
+            Ok(stored) => turn.stored.extend(stored.iter().map(|stored| stored.seq)),
+            // What cannot be stored is the client's own, and goes on to the model all the same.
+            Err(
+                error @ (Error::UtteranceForgotten
+                | Error::TooLarge { .. }
+                | Error::InvalidMessage { .. }),
+            ) => tracing::warn!(%error, "calls and results of a turn cannot be kept"),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn message(&self, line: &Line, utterance: &StoredMessage) -> Option<ChatMessage> {
+        let mut message = match line.speaker {
+            Speaker::User => return None,
+            Speaker::Assistant => self.conversation.message(ChatRole::Assistant, &*line.text),
+            Speaker::Tool => self.conversation.message(ChatRole::Tool, &*line.text),
+        };
+        message.thread_id.clone_from(&utterance.message.thread_id);
+        message.tool_calls.clone_from(&line.calls);
+        message.tool_call_id.clone_from(&line.call_id);
+        Some(match &line.tool {
+            Some(tool) => message.with_metadata(TOOL, tool),
+            None => message,
+        })
+    }
+}
+
+/// The numbers of the stored messages of a context.
+fn seqs(context: &Context) -> impl Iterator<Item = u64> + '_ {
+    context.messages.iter().filter_map(sottovoce::context::ContextMessage::seq)
+}
+
+/// The current time at the end of the system prompt.
+fn system_time(request: &ChatRequest) -> Option<String> {
+    let text = &request.system.as_ref()?.text;
+    Some(text.get(time_line::start(text)?..)?.trim().to_owned())
+}

@@ -1,0 +1,116 @@
+//! What was said before: the history before a session, and what is recalled for an utterance.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sottovoce::context::{Context, ContextMessage, ContextProvider, ContextRequest, TokenRates};
+use sottovoce::model::earlier_text;
+use sottovoce::store::Profile;
+use sottovoce::{ChatMessage, ChatRole, Result, StoredMessage};
+
+use crate::hub::OpenScope;
+
+/// The longest time that a request waits for recall, such as while a large index is loaded.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// What was said before, in one conversation and at one time.
+pub(super) struct Earlier<'a> {
+    scope: &'a Arc<OpenScope>,
+    thread: Option<&'a str>,
+    profile: Arc<Profile>,
+    forgotten: Vec<std::ops::RangeInclusive<u64>>,
+}
+
+impl<'a> Earlier<'a> {
+    pub(super) async fn of(scope: &'a Arc<OpenScope>, thread: Option<&'a str>) -> Result<Self> {
+        let profile = scope.store.profile().await?;
+        let forgotten = scope.store.state().await?.forgotten().collect();
+        Ok(Self { scope, thread, profile, forgotten })
+    }
+
+    fn request<'b>(&'b self, words: &'b str, before: u64) -> ContextRequest<'b> {
+        let mut request = ContextRequest::new(&self.scope.store, words, self.scope.last_n);
+        request.before = Some(before);
+        request.thread = self.thread;
+        request.now = Some(self.scope.store.clock().now().timestamp());
+        request.profile = Some(&self.profile);
+        request
+    }
+
+    /// The newest messages before a number, within so many tokens. As long as none of them is forgotten, the same
+    /// number gives the same messages.
+    pub(super) async fn before(&self, seq: u64, tokens: usize) -> Result<Context> {
+        if tokens == 0 {
+            return Ok(Context::default());
+        }
+        let found = self.scope.history.get_context(&self.request("", seq)).await?;
+        let mut messages = Vec::new();
+        if let Some(summary) = self.profile.summary(self.thread)
+            && !summary.covers(seq)
+        {
+            let words = format!("Earlier, in short: {}", summary.text);
+            let note = ChatMessage::at(ChatRole::System, words, summary.until);
+            messages.push(ContextMessage::from(note));
+        }
+        messages.extend(found.messages.into_iter().filter(|message| {
+            message.message().role != ChatRole::Tool && !message.message().content.is_empty()
+        }));
+        let mut context = Context::new(messages, found.why).under("Said before this conversation");
+        let rates = TokenRates::default();
+        while rates.estimate(&earlier_text(&context)) > tokens && !context.messages.is_empty() {
+            // A whole exchange, so that no answer stands without its question.
+            let starts = |message: &ContextMessage| message.message().starts_exchange();
+            let next = context.messages.iter().skip(1).position(starts);
+            let gone = next.map_or(context.messages.len(), |next| next + 1);
+            context.messages.drain(..gone);
+        }
+        Ok(context)
+    }
+
+    /// What fits an utterance, without the messages that are offered already.
+    ///
+    /// # Errors
+    /// The reason for leaving it out.
+    pub(super) async fn recalled(
+        &self,
+        utterance: &Arc<StoredMessage>,
+        offered: HashSet<u64>,
+    ) -> Result<Context, &'static str> {
+        let Some(recaller) = self.scope.recaller.clone() else { return Ok(Context::default()) };
+        let (scope, utterance) = (Arc::clone(self.scope), Arc::clone(utterance));
+        let (profile, thread) = (Arc::clone(&self.profile), self.thread.map(str::to_owned));
+        // It goes on if nobody waits any more, so that the index is loaded for the next request.
+        let work = tokio::spawn(async move {
+            let earlier = Earlier {
+                scope: &scope,
+                thread: thread.as_deref(),
+                profile,
+                forgotten: Vec::new(),
+            };
+            let mut request = earlier.request(&utterance.message.content, utterance.seq);
+            request.offered = Some(&offered);
+            recaller.get_context(&request).await
+        });
+        match tokio::time::timeout(PATIENCE, work).await {
+            Ok(Ok(Ok(found))) => Ok(found),
+            Ok(Ok(Err(error))) => {
+                tracing::warn!(%error, "nothing was recalled");
+                Err("what was said could not be searched")
+            }
+            Ok(Err(_)) => Err("the search ended early"),
+            Err(_) => Err("the search took too long"),
+        }
+    }
+
+    /// Takes out what was forgotten, cleared or pruned since it was found.
+    pub(super) fn drop_forgotten(&self, context: &mut Context) {
+        context.messages.retain(|message| {
+            let Some(seq) = message.seq() else { return true };
+            let is_cleared = self.profile.cleared.is_some_and(|cleared| seq <= cleared.seq);
+            !is_cleared
+                && !self.profile.is_pruned(seq)
+                && !self.forgotten.iter().any(|range| range.contains(&seq))
+        });
+    }
+}

@@ -1,0 +1,87 @@
+//! Records an answer while it passes.
+
+use std::sync::Arc;
+
+use sottovoce::{ChatRole, Error, StoredMessage};
+
+use crate::answer::{AnswerReader, End, spoken};
+use crate::hub::OpenScope;
+
+/// The metadata key of an incomplete answer.
+const CUT_OFF: &str = "cutOff";
+
+/// Where an answer belongs.
+pub(crate) struct Recorder {
+    pub(crate) scope: Arc<OpenScope>,
+    pub(crate) session: u64,
+    pub(crate) utterance: Arc<StoredMessage>,
+    pub(crate) reader: AnswerReader,
+    pub(crate) is_stored: bool,
+}
+
+/// Why an answer ended before its last part came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// The client left, or this server stops.
+    Interrupted,
+    /// The model server broke off.
+    Failed,
+}
+
+impl Recorder {
+    /// Reads a piece of the answer, and stores the answer if this was the last one.
+    pub(crate) async fn push(&mut self, piece: &[u8]) {
+        self.reader.push(piece);
+        if self.reader.end.is_some() {
+            self.store(None).await;
+        }
+    }
+
+    /// Stores the answer after its last piece, or what came of it. Does nothing if it is stored.
+    pub(crate) async fn finish(&mut self, broken: Option<Broken>) {
+        if broken.is_none() {
+            self.reader.finish();
+        }
+        let is_open = self.reader.end.is_none();
+        self.store(broken.or(is_open.then_some(Broken::Failed))).await;
+    }
+
+    async fn store(&mut self, broken: Option<Broken>) {
+        if std::mem::replace(&mut self.is_stored, true) {
+            return;
+        }
+        if let Some(id) = self.reader.id.take() {
+            self.scope.sessions.lock().await.name_answer(self.session, id);
+        }
+        let cut = match (self.reader.end, broken) {
+            (Some(End::Whole), _) => None,
+            (Some(End::Length), _) => Some("length"),
+            (Some(End::Failed), _) | (None, Some(Broken::Failed)) => Some("failed"),
+            (None, _) => Some("interrupted"),
+        };
+        // The client returns calls together with their results.
+        let is_calling = self.reader.has_calls && cut.is_none();
+        let words = spoken(&self.reader.text);
+        if is_calling || words.trim().is_empty() {
+            return;
+        }
+        let mut answer = self.scope.conversation.message(ChatRole::Assistant, words);
+        answer.thread_id.clone_from(&self.utterance.message.thread_id);
+        if let Some(cut) = cut {
+            answer = answer.with_metadata(CUT_OFF, cut);
+        }
+        match self.scope.conversation.store_answer(&self.utterance, answer).await {
+            Ok(stored) => {
+                let mut sessions = self.scope.sessions.lock().await;
+                let digest = sessions.digest(&self.reader.text);
+                if let Some(turn) = sessions.turn(self.session, self.utterance.seq) {
+                    turn.answered(digest, stored.seq, cut.is_none());
+                }
+                self.scope.keep_index();
+            }
+            // The answer goes with its utterance.
+            Err(Error::UtteranceForgotten) => {}
+            Err(error) => tracing::warn!(%error, "an answer could not be stored"),
+        }
+    }
+}

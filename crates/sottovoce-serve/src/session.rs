@@ -1,0 +1,231 @@
+//! Clients' sessions: which one a request continues. Clients send a session's messages with every request and give it no
+//! name, so it is recognised by digests of what was said in it. Kept in memory only.
+
+mod fit;
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sottovoce::context::Context;
+use sottovoce::{ChatRole, StoredMessage};
+
+pub(crate) use fit::Fit;
+
+use crate::request::{ChatRequest, Speaker};
+
+/// The most sessions of one conversation that are remembered.
+const SESSIONS: usize = 64;
+/// The most turns of one session that are remembered.
+const TURNS: usize = 512;
+/// The longest time, in seconds, after which the same words without an answer are a second try.
+const RETRY: i64 = 600;
+
+/// The sessions of one conversation.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    digests: RandomState,
+    next: u64,
+    /// The one that was used last is the last.
+    sessions: VecDeque<Session>,
+}
+
+/// One session of a client.
+pub(crate) struct Session {
+    pub(crate) id: u64,
+    /// What the client calls it, if it says so.
+    name: Option<String>,
+    /// The number of its first utterance. What was said before that is added to its prompts.
+    pub(crate) first: u64,
+    pub(crate) turns: Vec<Turn>,
+    /// The ids of its answers, if the server gives them.
+    pub(crate) answers: Vec<String>,
+}
+
+/// An utterance of a session, and what followed it.
+pub(crate) struct Turn {
+    digest: u64,
+    pub(crate) utterance: Arc<StoredMessage>,
+    /// The numbers of its calls, results and answers.
+    pub(crate) stored: Vec<u64>,
+    answer: Option<u64>,
+    /// Whether a whole answer is stored.
+    pub(crate) is_answered: bool,
+    /// How many of the client's lines after the utterance are stored.
+    pub(crate) recorded: usize,
+    /// The current time as the client gave it with this utterance.
+    pub(crate) time: Option<String>,
+    /// What was recalled for it.
+    pub(crate) recalled: Context,
+}
+
+/// What a request says, as digests.
+pub(crate) struct Said {
+    /// The users' lines.
+    pub(crate) users: Vec<u64>,
+    /// For each of these, the last text of the assistant before the next.
+    answers: Vec<Option<u64>>,
+    /// Whether tools were called since the newest of them.
+    pub(crate) is_tool_round: bool,
+    name: Option<String>,
+    previous: Option<String>,
+}
+
+impl Sessions {
+    /// The digests of a request.
+    pub(crate) fn said(&self, request: &ChatRequest) -> Said {
+        let mut said = Said {
+            users: Vec::new(),
+            answers: Vec::new(),
+            is_tool_round: request.lines.last().is_some_and(|line| line.speaker == Speaker::Tool),
+            name: request.session.clone(),
+            previous: request.previous.clone(),
+        };
+        for line in &request.lines {
+            match line.speaker {
+                Speaker::User => {
+                    said.users.push(self.digest(&line.text));
+                    said.answers.push(None);
+                }
+                Speaker::Assistant if !line.text.trim().is_empty() => {
+                    if let Some(answer) = said.answers.last_mut() {
+                        *answer = Some(self.digest(&line.text));
+                    }
+                }
+                Speaker::Assistant | Speaker::Tool => {}
+            }
+        }
+        said
+    }
+
+    /// The digest of words. White space around them does not count, because some clients trim it.
+    pub(crate) fn digest(&self, words: &str) -> u64 {
+        self.digests.hash_one(words.trim())
+    }
+
+    /// Finds the session that a request continues, and how. It becomes the one that was used last.
+    pub(crate) fn find(&mut self, said: &Said, now: Timestamp) -> Option<(u64, Fit)> {
+        let fits = self.sessions.iter().enumerate().rev().filter_map(|(at, session)| {
+            if session.name != said.name {
+                return None;
+            }
+            Some((at, session.fit(said, now)?))
+        });
+        // Of equal fits, the one that was used last.
+        let best = fits.fold(None, |best: Option<(usize, Fit)>, (at, fit)| match best {
+            Some((_, known)) if known.strength() >= fit.strength() => best,
+            _ => Some((at, fit)),
+        });
+        let (at, fit) = best?;
+        let session = self.sessions.remove(at)?;
+        let id = session.id;
+        self.sessions.push_back(session);
+        Some((id, fit))
+    }
+
+    /// A session, if it is still remembered.
+    pub(crate) fn session(&mut self, id: u64) -> Option<&mut Session> {
+        self.sessions.iter_mut().rfind(|known| known.id == id)
+    }
+
+    /// Begins a session with these turns, whose first utterance has the number `first`. Returns its id.
+    pub(crate) fn begin(&mut self, said: &Said, first: u64, turns: Vec<Turn>) -> u64 {
+        self.next += 1;
+        let session =
+            Session { id: self.next, name: said.name.clone(), first, turns, answers: Vec::new() };
+        if self.sessions.len() >= SESSIONS {
+            self.sessions.pop_front();
+        }
+        self.sessions.push_back(session);
+        self.next
+    }
+
+    /// The turn of an utterance in a session, if both are still remembered.
+    pub(crate) fn turn(&mut self, session: u64, seq: u64) -> Option<&mut Turn> {
+        self.session(session)?.turns.iter_mut().rfind(|turn| turn.utterance.seq == seq)
+    }
+
+    /// Notes the id that the server gave to an answer.
+    pub(crate) fn name_answer(&mut self, session: u64, id: String) {
+        if let Some(session) = self.session(session) {
+            session.answers.push(id);
+        }
+    }
+
+    /// Rebuilds a session that is not remembered, from the newest stored messages: the turns of the request that
+    /// are stored. Returns them with whether the newest utterance of the request is one of them.
+    pub(crate) fn recover(
+        &self,
+        said: &Said,
+        stored: &[Arc<StoredMessage>],
+        now: Timestamp,
+    ) -> Option<(Vec<Turn>, Fit)> {
+        let mut turns: Vec<Turn> = Vec::new();
+        for message in stored {
+            match (message.message.role, turns.last_mut()) {
+                (ChatRole::User, _) => {
+                    turns.push(Turn::new(self.digest(&message.message.content), message));
+                }
+                (ChatRole::Assistant | ChatRole::Tool, Some(turn)) => {
+                    turn.stored.push(message.seq);
+                    turn.recorded += 1;
+                    if message.message.role == ChatRole::Assistant {
+                        turn.answer = Some(self.digest(&message.message.content));
+                        let is_whole = message.message.cut_off().is_none();
+                        turn.is_answered |= is_whole && message.message.tool_calls.is_empty();
+                    }
+                }
+                _ => {}
+            }
+        }
+        fit::recover(said, turns, now)
+    }
+}
+
+impl Session {
+    /// How a request continues this session.
+    fn fit(&self, said: &Said, now: Timestamp) -> Option<Fit> {
+        if let Some(previous) = &said.previous {
+            return self.answers.contains(previous).then_some(Fit::Continues(fit::Common::NAMED));
+        }
+        fit::fit(said, &self.turns, now)
+    }
+
+    /// Adds a turn.
+    pub(crate) fn push(&mut self, turn: Turn) {
+        if self.turns.len() >= TURNS {
+            self.turns.remove(0);
+        }
+        self.turns.push(turn);
+    }
+
+    /// For each of the request's utterances, the index of its turn. `None` for those that this session has not heard, as
+    /// they were answered elsewhere.
+    pub(crate) fn aligned(&self, said: &Said) -> Vec<Option<usize>> {
+        fit::aligned(said, &self.turns)
+    }
+}
+
+impl Turn {
+    /// The turn of a stored utterance.
+    pub(crate) fn new(digest: u64, utterance: &Arc<StoredMessage>) -> Self {
+        Self {
+            digest,
+            utterance: Arc::clone(utterance),
+            stored: Vec::new(),
+            answer: None,
+            is_answered: false,
+            recorded: 0,
+            time: None,
+            recalled: Context::default(),
+        }
+    }
+
+    /// Notes the answer that was stored last.
+    pub(crate) fn answered(&mut self, digest: u64, seq: u64, is_whole: bool) {
+        self.stored.push(seq);
+        self.answer = Some(digest);
+        self.is_answered |= is_whole;
+    }
+}

@@ -1,0 +1,173 @@
+//! What needs no memory passes byte for byte, in both directions.
+
+use serde_json::json;
+use sottovoce::Scope;
+
+use crate::harness::{Client, Served, named};
+use crate::ollama::{Answer, Ask};
+
+/// As a client may write it: spaces, an order of its own, floats, unknown fields, escapes.
+const ODD: &str = "{ \"stream\":true,\t\"keep_alive\": -1.0, \"x-unknown\": [1e300, 0.10, {\"a\" : null}],\n\
+    \"messages\" : [ {\"content\":\"caf\\u00e9 \\/ \\ud83d\\ude00\", \"role\" : \"user\", \"more\":1.0} ], \
+    \"options\":{\"num_ctx\": 8192.0, \"seed\": 12345678901234567890123}, \"model\":\"llama3.2\", \"think\":false }";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_memory_is_forwarded_byte_for_byte() {
+    for path in ["/api/chat", "/s/kitchen/api/chat", "/v1/chat/completions"] {
+        let served = Served::start().await;
+        let got = served.post(path, ODD).await;
+        assert_eq!(got.status, 200, "{}", got.text);
+        assert_eq!(served.forwarded(), [ODD]);
+        let scope = if path.starts_with("/s/") { named("kitchen") } else { Scope::Default };
+        assert_eq!(served.messages(&scope).await[0].1, "café / 😀");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_memory_only_what_memory_adds_is_new() {
+    let served = Served::start().await;
+    served.said_before(&Scope::Default, "My cat is called Minka.", "Lovely.").await;
+    let body = ODD.replace("[ {\"content\"", "[ {\"role\":\"system\",\"content\":\"Be \\u0062rief.\"}, {\"content\"");
+    served.post("/api/chat", body.as_str()).await;
+    let added = "\\n\\nSaid before this conversation:\\n- [Wednesday 20 August 2025 10:00 +00:00] My cat is called \
+        Minka.\\n- [Wednesday 10:00, assistant] Lovely.";
+    let expected = body.replace("Be \\u0062rief.", &format!("Be \\u0062rief.{added}"));
+    assert_eq!(served.forwarded(), [expected]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_and_probes_pass_untouched_and_are_not_recorded() {
+    let served = Served::start().await;
+    served.said_before(&Scope::Default, "My cat is called Minka.", "Lovely.").await;
+    let mut sent = Vec::new();
+    let asks = |more: serde_json::Value| {
+        let mut body = json!({ "model": "llama3.2", "messages": [
+            { "role": "system", "content": "Current time is 09:26:57." },
+            { "role": "user", "content": "What is my cat called?" },
+        ] });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body.to_string()
+    };
+    let schema = json!({ "type": "object", "properties": { "title": { "type": "string" } } });
+    let test = json!([{ "type": "function", "function": { "name": "test_function" } }]);
+    for (path, body) in [
+        ("/api/chat", asks(json!({ "format": schema }))),
+        ("/api/chat", asks(json!({ "format": "json", "stream": false }))),
+        ("/v1/chat/completions", asks(json!({ "response_format": { "type": "json_object" } }))),
+        ("/v1/chat/completions", asks(json!({ "max_tokens": 3 }))),
+        ("/v1/chat/completions", asks(json!({ "tools": test }))),
+        ("/api/generate", json!({ "model": "llama3.2", "prompt": "x", "raw": true }).to_string()),
+    ] {
+        let got = served.post(path, body.as_str()).await;
+        assert_eq!(got.status, 200, "{}", got.text);
+        assert_eq!(got.header("x-sottovoce-receipt"), "");
+        sent.push(body);
+    }
+    let probe = json!({ "model": "llama3.2", "messages": [
+        { "role": "user", "content": "What is the capital of France?" },
+    ] });
+    for _ in 0..2 {
+        served.post("/v1/chat/completions", probe.to_string()).await;
+        sent.push(probe.to_string());
+    }
+    assert_eq!(served.forwarded(), sent);
+    assert_eq!(served.messages(&Scope::Default).await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_servers_errors_come_back_unchanged() {
+    let served = Served::start().await;
+    let mut client = Client::new();
+    client.messages.push(json!({ "role": "user", "content": "Hello." }));
+    for (status, body) in [
+        (404, "{\"error\":\"model 'x' not found\"}"),
+        (500, "{ \"error\" : \"boom\" }"),
+        (503, "server busy, please try again"),
+    ] {
+        served.stub.next(Answer::body(status, body).header("x-own", "yes"));
+        let got = served.post("/api/chat", client.body()).await;
+        assert_eq!((got.status, got.text.as_str(), got.header("x-own")), (status, body, "yes"));
+    }
+    // One utterance, however often it was tried, and no answer.
+    assert_eq!(served.messages(&Scope::Default).await, [("user".to_owned(), "Hello.".to_owned())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_there_is_named_in_the_form_of_the_client() {
+    let mut served = Served::start().await;
+    served.stub.stop();
+    let chat = json!({ "model": "m", "messages": [{ "role": "user", "content": "Hello." }] });
+    let got = served.post("/api/chat", chat.to_string()).await;
+    assert_eq!(got.status, 502);
+    assert!(got.json()["error"].is_string());
+    let got = served.post("/v1/chat/completions", chat.to_string()).await;
+    assert_eq!(got.status, 502);
+    assert!(got.json()["error"]["message"].is_string());
+    assert!(!got.text.contains("Hello"));
+    let got = served.get("/api/tags").await;
+    assert_eq!(got.status, 502);
+    assert_eq!(served.messages(&Scope::Default).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_come_back_byte_for_byte_as_they_come() {
+    let served = Served::start().await;
+    let odd = "{\"message\":{\"role\":\"assistant\",\"content\":\"It\"}, \"done\":false}\r\n\n{\"x\":1}\n";
+    let last = "{\"done\" : true,\"message\":{\"content\":\" is.\"}}";
+    served.stub.next(Answer::saying(&[]).raw(odd.as_bytes()).raw(last.as_bytes()).unfinished());
+    let mut client = Client::new();
+    client.messages.push(json!({ "role": "user", "content": "Hello." }));
+    let got = served.post("/api/chat", client.body()).await;
+    assert_eq!(got.text, format!("{odd}{last}"));
+    assert_eq!(got.header("content-type"), "application/x-ndjson");
+    assert_eq!(served.messages(&Scope::Default).await[1], ("assistant".into(), "It is.".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_piece_is_there_before_the_second_is_made() {
+    let served = Served::start().await;
+    served.stub.next(Answer::saying(&["It is "]).hold().text("fine."));
+    let mut client = Client::new();
+    client.messages.push(json!({ "role": "user", "content": "How is it?" }));
+    let url = format!("{}/api/chat", served.url);
+    let mut response = reqwest::Client::new().post(url).body(client.body()).send().await.unwrap();
+    let first = response.chunk().await.unwrap().unwrap();
+    assert!(String::from_utf8_lossy(&first).contains("It is "));
+    served.stub.release();
+    while response.chunk().await.unwrap().is_some() {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn models_versions_and_embeddings_pass_with_and_without_a_scope() {
+    let served = Served::start().await;
+    for prefix in ["", "/s/kitchen", "/u/ann"] {
+        assert!(served.get(&format!("{prefix}/api/version")).await.json()["version"].is_string());
+        assert!(served.get(&format!("{prefix}/api/tags")).await.json()["models"].is_array());
+        assert!(served.get(&format!("{prefix}/api/ps")).await.json()["models"].is_array());
+        assert!(served.get(&format!("{prefix}/v1/models?x=1")).await.status < 500);
+        let show = served.post(&format!("{prefix}/api/show"), r#"{"model": "llama3.2"}"#).await;
+        assert!(show.json()["capabilities"].is_array());
+        let embed = r#"{"model":"m", "input":["a","b"]}"#;
+        let embedded = served.post(&format!("{prefix}/api/embed"), embed).await;
+        assert_eq!(embedded.json()["embeddings"].as_array().unwrap().len(), 2);
+        assert_eq!(served.stub.seen(Ask::Embed).last().unwrap().body, embed);
+        // Loading a model is no conversation.
+        served.post(&format!("{prefix}/api/chat"), r#"{"model":"llama3.2","messages":[]}"#).await;
+    }
+    assert_eq!(served.stub.seen(Ask::Load).len(), 3);
+    assert_eq!(served.get("/api/delete").await.status, 404);
+    assert_eq!(served.post("/api/pull", r#"{"model":"x"}"#).await.status, 404);
+    assert_eq!(served.get("/api/chat").await.status, 405);
+    assert!(!served.root.path().join("conversations").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_on_other_peoples_machines_gets_nothing() {
+    let served = Served::start().await;
+    let remote = json!({ "capabilities": ["completion"], "remote_host": "https://ollama.com", "remote_model": "x" });
+    served.stub.always_to(Ask::Show, Answer::json(remote));
+    let chat = json!({ "model": "big-cloud", "messages": [{ "role": "user", "content": "Hello." }] });
+    let got = served.post("/api/chat", chat.to_string()).await;
+    assert_eq!(got.status, 403, "{}", got.text);
+    assert!(served.forwarded().is_empty());
+}

@@ -1,0 +1,115 @@
+//! Conversations and keys: no words of one reach another.
+
+use serde_json::json;
+use sottovoce::Scope;
+use sottovoce_serve::Access;
+
+use crate::harness::{Client, Served, named};
+
+fn ann() -> Scope {
+    Scope::Dm { user: "ann".into() }
+}
+
+fn keyed() -> Access {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys");
+    std::fs::write(&file, "named/kitchen kitchen-key\ndm/ann ann-key\n").unwrap();
+    Access::new(Some("master-key".to_owned().into())).keys_file(&file).unwrap()
+}
+
+fn hello() -> String {
+    json!({ "model": "llama3.2", "messages": [{ "role": "user", "content": "What do you know?" }] })
+        .to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_path_carries_the_scope_and_no_words_cross() {
+    let served = Served::start().await;
+    let paths = [("", Scope::Default), ("/s/kitchen", named("kitchen")), ("/u/ann", ann())];
+    for (prefix, scope) in &paths {
+        let words = format!("The secret of {scope} is here.");
+        Client::new().say(&served, &format!("{prefix}/api/chat"), &words).await;
+    }
+    for (prefix, scope) in &paths {
+        for path in ["/api/chat", "/v1/chat/completions"] {
+            served.post(&format!("{prefix}{path}"), hello()).await;
+            let body = served.forwarded().pop().unwrap();
+            for (_, other) in &paths {
+                let words = format!("The secret of {other} is here.");
+                assert_eq!(body.contains(&words), other == scope, "{prefix}: {body}");
+            }
+        }
+        let receipt = served.get(&format!("{prefix}/receipt")).await.text;
+        assert!(receipt.contains(&format!("The secret of {scope} is here.")), "{receipt}");
+        for (_, other) in paths.iter().filter(|(_, other)| other != scope) {
+            assert!(!receipt.contains(&format!("The secret of {other} is here.")));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_session_in_two_scopes_is_two_sessions() {
+    let served = Served::start().await;
+    let mut client = Client::new();
+    client.say(&served, "/s/kitchen/api/chat", "Hello.").await;
+    client.say(&served, "/s/hall/api/chat", "And you?").await;
+    let fine = ("assistant", "Fine.");
+    served.holds(&named("kitchen"), &[("user", "Hello."), fine]).await;
+    served.holds(&named("hall"), &[("user", "And you?"), fine]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_opens_its_own_conversation_and_no_other() {
+    let served = Served::with(&[], keyed(), |_| {}).await;
+    let ask = async |path: &str, key: Option<&str>| {
+        let bearer = key.map(|key| format!("Bearer {key}"));
+        let headers: Vec<_> =
+            bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
+        served.post_with(path, hello(), &headers).await.status
+    };
+    for (path, key, status) in [
+        ("/s/kitchen/api/chat", Some("kitchen-key"), 200),
+        ("/api/chat", Some("kitchen-key"), 200),
+        ("/u/ann/v1/chat/completions", Some("ann-key"), 200),
+        ("/u/ann/api/chat", Some("kitchen-key"), 403),
+        ("/s/kitchen/api/chat", Some("ann-key"), 403),
+        ("/s/hall/api/tags", Some("ann-key"), 403),
+        ("/s/kitchen/receipt", Some("ann-key"), 403),
+        ("/s/kitchen/api/chat", Some("wrong"), 401),
+        ("/s/kitchen/api/chat", None, 401),
+        ("/receipt", None, 401),
+        ("/s/hall/api/chat", Some("master-key"), 200),
+        ("/api/chat", Some("master-key"), 200),
+    ] {
+        assert_eq!(ask(path, key).await, status, "{path} {key:?}");
+    }
+    // A path without a scope is the key's own conversation.
+    assert_eq!(served.messages(&named("kitchen")).await.len(), 4);
+    assert_eq!(served.messages(&Scope::Default).await.len(), 2);
+    // The client's key is for this server alone.
+    for seen in served.stub.all_seen() {
+        assert!(!seen.headers.contains_key("authorization"), "{seen:?}");
+        assert!(!seen.body.contains("-key"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_page_cannot_ask() {
+    let served = Served::start().await;
+    for headers in [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")] {
+        let got = served.post_with("/api/chat", hello(), &[headers]).await;
+        assert_eq!(got.status, 421, "{headers:?}");
+    }
+    let port = served.url.rsplit_once(':').unwrap().1;
+    let own = format!("localhost:{port}");
+    assert_eq!(served.post_with("/api/chat", hello(), &[("host", &own)]).await.status, 200);
+    assert_eq!(served.forwarded().len(), 1);
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_is_not_served_without_a_key() {
+    let address = "0.0.0.0:0".parse().unwrap();
+    let refused = sottovoce_serve::listen(address, Access::default()).await.unwrap_err();
+    assert!(matches!(refused, sottovoce_serve::ListenError::NoKey { .. }));
+    sottovoce_serve::listen(address, keyed()).await.unwrap();
+}
