@@ -119,6 +119,8 @@ pub(crate) enum Command {
     Models,
     #[cfg(feature = "mcp")]
     Mcp(cmd::mcp::Args),
+    #[cfg(feature = "serve")]
+    Serve(cmd::serve::Args),
     Init(cmd::maintenance::init::Args),
     Key(cmd::backup::key::Args),
     Rekey(cmd::maintenance::rekey::Args),

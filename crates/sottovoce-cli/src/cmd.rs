@@ -7,4 +7,6 @@ pub(crate) mod maintenance;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 pub(crate) mod memory;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod talk;

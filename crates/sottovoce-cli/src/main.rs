@@ -121,6 +121,8 @@ async fn run(cli: Cli) -> Outcome {
         Command::Models => cmd::talk::models::run(&session).await,
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => cmd::mcp::run(&session, args).await,
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => cmd::serve::run(&session, args).await,
         Command::Init(args) => cmd::maintenance::init::run(&session, &args),
         Command::Key(args) => cmd::backup::key::run(&session, args),
         Command::Rekey(args) => cmd::maintenance::rekey::run(&session, args).await,

@@ -18,6 +18,7 @@ pub struct Access {
     token: Option<Zeroizing<String>>,
     keys: Vec<Key>,
     hosts: Vec<String>,
+    unnamed: Scope,
 }
 
 /// A secret and the conversations that it opens.
@@ -75,6 +76,13 @@ impl Access {
         self
     }
 
+    /// Sets the conversation of paths that name none; the default one unless set. A key's own conversation comes first.
+    #[must_use]
+    pub fn unnamed(mut self, scope: Scope) -> Self {
+        self.unnamed = scope;
+        self
+    }
+
     /// Adds the keys of a file. Each line holds a scope, such as `named/kitchen`, white space, and a key. A key on several
     /// lines opens several conversations; the first is the one that it opens at a path without a scope. Empty lines and
     /// those that begin with `#` are skipped.
@@ -102,10 +110,9 @@ impl Access {
             })?;
             match self.keys.iter_mut().find(|key| key.secret.as_str() == secret) {
                 Some(key) => key.scopes.push(scope),
-                None => self.keys.push(Key {
-                    secret: Zeroizing::new(secret.to_owned()),
-                    scopes: vec![scope],
-                }),
+                None => self
+                    .keys
+                    .push(Key { secret: Zeroizing::new(secret.to_owned()), scopes: vec![scope] }),
             }
         }
         Ok(self)
@@ -123,12 +130,12 @@ impl Access {
         asked: Option<Scope>,
     ) -> Result<Scope, Refusal> {
         if !self.is_closed() {
-            return Ok(asked.unwrap_or_default());
+            return Ok(asked.unwrap_or_else(|| self.unnamed.clone()));
         }
         let shown = bearer(headers).ok_or(Refusal::NoKey)?;
         let is_same = |secret: &str| bool::from(shown.as_bytes().ct_eq(secret.as_bytes()));
         if self.token.as_ref().is_some_and(|token| is_same(token)) {
-            return Ok(asked.unwrap_or_default());
+            return Ok(asked.unwrap_or_else(|| self.unnamed.clone()));
         }
         // Every key is compared, so that the time tells nothing about which one matched.
         let mut found = None;

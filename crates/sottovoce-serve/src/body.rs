@@ -83,9 +83,9 @@ impl http_body::Body for Body {
 
     fn size_hint(&self) -> http_body::SizeHint {
         match self {
-            Self::Whole(whole) => {
-                http_body::SizeHint::with_exact(whole.as_ref().map_or(0, |bytes| bytes.len() as u64))
-            }
+            Self::Whole(whole) => http_body::SizeHint::with_exact(
+                whole.as_ref().map_or(0, |bytes| bytes.len() as u64),
+            ),
             Self::Pieces(_) => http_body::SizeHint::default(),
         }
     }

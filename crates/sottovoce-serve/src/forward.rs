@@ -130,28 +130,28 @@ impl Upstream {
         Ok(request)
     }
 
-    /// Whether a model runs on other people's machines and may not be asked. A model that the server does not know, or
-    /// cannot describe, is the server's to refuse.
+    /// Whether a model runs on other people's machines and may not be asked. A model that the server does not know is the
+    /// server's to refuse.
     ///
     /// # Errors
-    /// Fails if the server cannot be reached.
+    /// Fails if the server cannot tell.
     pub(crate) async fn is_forbidden(&self, model: &str) -> Result<bool> {
-        if self.allow_cloud {
+        if self.allow_cloud || model.is_empty() {
             return Ok(false);
         }
+        let server = match &self.server {
+            ModelServer::OpenAi(server) => return Ok(!server.is_near()),
+            server => server,
+        };
         let known = self.remote().get(model).copied();
         if let Some(is_remote) = known {
             return Ok(is_remote);
         }
-        let is_remote = match self.server.show(model).await {
-            Ok(info) => info.remote,
-            Err(
-                error @ Error::Model {
-                    failure: ModelFailure::Unreachable(_) | ModelFailure::TimedOut { .. },
-                    ..
-                },
-            ) => return Err(error),
-            Err(_) => return Ok(false),
+        let is_remote = match server.show(model).await {
+            Err(Error::Model { failure: ModelFailure::NoSuchModel { .. }, .. }) => {
+                return Ok(false);
+            }
+            shown => shown?.remote,
         };
         let mut remote = self.remote();
         if remote.len() >= 1024 {

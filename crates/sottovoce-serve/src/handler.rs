@@ -76,8 +76,8 @@ impl Handler {
         self.access
             .check_host(request.headers(), self.listening)
             .map_err(|refusal| refused(is_openai, refusal))?;
-        let (asked, path) = route::split(&path)
-            .map_err(|error| refuse(StatusCode::NOT_FOUND, &reason(&error)))?;
+        let (asked, path) =
+            route::split(&path).map_err(|error| refuse(StatusCode::NOT_FOUND, &reason(&error)))?;
         let scope = self
             .access
             .scope(request.headers(), asked)
@@ -151,7 +151,7 @@ impl Handler {
         let request = ChatRequest::read(form, &admitted.body);
         let prepared = match &request {
             Some(request) => {
-                let scope = self.hub.open(&admitted.scope).await.map_err(|e| failed(&e))?;
+                let scope = self.hub.open_to_talk(&admitted.scope).await.map_err(|e| failed(&e))?;
                 let asked = Asked { request, body: &admitted.body };
                 let prepared =
                     scope.prepare(&self.hub, asked).await.map_err(|error| failed(&error))?;
@@ -229,7 +229,7 @@ impl Handler {
             let reason = "no request with memory since this server started, or too many since";
             return Err(error(false, StatusCode::NOT_FOUND, reason));
         };
-        let receipt = receipt.with_words(&scope).await.map_err(|error| failed(&error))?;
+        let receipt = receipt.with_words(&*scope.store).await.map_err(|error| failed(&error))?;
         Ok(json(StatusCode::OK, &receipt))
     }
 }
@@ -271,6 +271,7 @@ fn failed(is_openai: bool, failure: &Error) -> Response<Body> {
     tracing::warn!(error = %failure, "a request was refused");
     let status = match failure {
         Error::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        Error::Persona(_) => StatusCode::FORBIDDEN,
         Error::InvalidMessage { .. } | Error::InvalidScope { .. } => StatusCode::BAD_REQUEST,
         Error::Model { .. } => StatusCode::BAD_GATEWAY,
         _ => StatusCode::INTERNAL_SERVER_ERROR,

@@ -3,17 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sottovoce::context::recall::{Recall, RecallContextProvider};
-use sottovoce::context::{ContextProvider, ContextRequest};
-use sottovoce::{
-    Clock, Config, Conversation, ConversationStore, EncryptionKey, Error, Result, Scope,
-};
+use sottovoce::persona::PersonaRegistry;
+use sottovoce::{Clock, Config, EncryptionKey, Error, Result, Scope};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::forward::Upstream;
-use crate::receipt::Receipts;
-use crate::session::Sessions;
+use crate::open_scope::OpenScope;
 
 /// How many open conversations are remembered.
 const OPEN: usize = 256;
@@ -28,30 +24,15 @@ pub struct Hub {
     pub(crate) cut: CancellationToken,
     clock: Arc<dyn Clock>,
     keys: Vec<Arc<EncryptionKey>>,
-    history: Arc<dyn ContextProvider>,
+    contexts: PersonaRegistry,
     open: Mutex<HashMap<Scope, Arc<OpenScope>>>,
-}
-
-/// An open conversation.
-pub(crate) struct OpenScope {
-    pub(crate) store: Arc<dyn ConversationStore>,
-    /// The same conversation, for storing answers.
-    pub(crate) conversation: Conversation,
-    pub(crate) history: Arc<dyn ContextProvider>,
-    /// About how many messages of history are wanted.
-    pub(crate) last_n: usize,
-    pub(crate) recall: Option<Arc<Recall>>,
-    pub(crate) recaller: Option<Arc<RecallContextProvider>>,
-    /// Locked while a request is prepared, so that requests are stored in their order.
-    pub(crate) sessions: tokio::sync::Mutex<Sessions>,
-    pub(crate) receipts: Mutex<Receipts>,
 }
 
 impl Hub {
     /// A hub for the configured store, opened with these keys, in front of the configured model server.
     ///
     /// # Errors
-    /// [`Error::Config`] for an address of the model server that cannot be used.
+    /// [`Error::Config`] for an address of the model server that cannot be used, and [`Error::NoKey`] without a key.
     pub fn new(
         config: Config,
         keys: Vec<Arc<EncryptionKey>>,
@@ -59,7 +40,7 @@ impl Hub {
     ) -> Result<Arc<Self>> {
         Ok(Arc::new(Self {
             upstream: Upstream::new(&config)?,
-            history: config.history_provider(),
+            contexts: config.contexts(keys.clone(), Arc::clone(&clock))?,
             config,
             turns: TaskTracker::new(),
             cut: CancellationToken::new(),
@@ -82,7 +63,7 @@ impl Hub {
         }
         let (keys, clock) = (self.keys.clone(), Arc::clone(&self.clock));
         let store = self.config.open_store_with(keys, scope.clone(), clock).await?;
-        let opened = Arc::new(self.scope(Arc::new(store)));
+        let opened = Arc::new(OpenScope::new(Arc::new(store), &self.config));
         let mut open = self.scopes();
         if open.len() >= OPEN {
             open.clear();
@@ -94,61 +75,22 @@ impl Hub {
         Ok(opened)
     }
 
-    fn scope(&self, store: Arc<dyn ConversationStore>) -> OpenScope {
-        let settings = &self.config.context.recall;
-        let recall = (settings.tokens > 0).then(|| Arc::new(Recall::new(Arc::clone(&store))));
-        let recaller = recall.as_ref().map(|recall| {
-            let provider = RecallContextProvider::new(Arc::clone(recall)).tokens(settings.tokens);
-            #[expect(clippy::cast_possible_truncation)] // A score has few digits.
-            Arc::new(match settings.min_score {
-                Some(score) => provider.min_score(score as f32),
-                None => provider,
-            })
-        });
-        OpenScope {
-            conversation: Conversation::builder(Arc::clone(&store)).build(),
-            store,
-            history: Arc::clone(&self.history),
-            last_n: self.config.context.last_n,
-            recall,
-            recaller,
-            sessions: tokio::sync::Mutex::default(),
-            receipts: Mutex::default(),
+    /// [`open`](Self::open) for what will be said in it.
+    ///
+    /// # Errors
+    /// [`Error::Persona`] for a context that is deleted, expired or full.
+    pub(crate) async fn open_to_talk(&self, scope: &Scope) -> Result<Arc<OpenScope>> {
+        let opened = self.open(scope).await?;
+        if let Scope::Named { id } = scope
+            && opened.store.profile().await?.assigned_persona.is_some()
+        {
+            self.contexts.open(id).await?;
         }
+        Ok(opened)
     }
 
     fn scopes(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, Arc<OpenScope>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl OpenScope {
-    /// Loads the search index in the background, so that the first question need not wait for it.
-    fn warm_up(self: &Arc<Self>) {
-        let Some(recaller) = self.recaller.clone() else { return };
-        let scope = Arc::clone(self);
-        tokio::spawn(async move {
-            let request = ContextRequest::new(&scope.store, "Which words were said here?", 1);
-            if let Err(error) = recaller.get_context(&request).await {
-                tracing::warn!(%error, "could not load the index of what was said");
-            }
-        });
-    }
-
-    /// Writes what is new of the search index into the store, in the background.
-    pub(crate) fn keep_index(&self) {
-        let Some(recall) = self.recall.clone() else { return };
-        tokio::spawn(async move {
-            if recall.is_behind().await
-                && let Err(error) = recall.save().await
-            {
-                tracing::warn!(%error, "could not keep the index of what was said");
-            }
-        });
-    }
-
-    pub(crate) fn receipts(&self) -> std::sync::MutexGuard<'_, Receipts> {
-        self.receipts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

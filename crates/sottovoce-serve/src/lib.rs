@@ -14,6 +14,7 @@ mod forward;
 mod handler;
 mod hub;
 mod memory;
+mod open_scope;
 mod receipt;
 mod record;
 mod request;
@@ -24,4 +25,4 @@ mod time_line;
 
 pub use access::{Access, KeysError};
 pub use hub::Hub;
-pub use server::{Limits, Listening, ListenError, listen, serve};
+pub use server::{Limits, ListenError, Listening, listen, serve};

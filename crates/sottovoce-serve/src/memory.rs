@@ -11,7 +11,8 @@ use bytes::Bytes;
 use sottovoce::context::Context;
 use sottovoce::{ChatMessage, ChatRole, Error, Result, StoredMessage};
 
-use crate::hub::{Hub, OpenScope};
+use crate::hub::Hub;
+use crate::open_scope::OpenScope;
 use crate::receipt::{Entry, Receipt};
 use crate::request::{ChatRequest, Line, Speaker, spliced};
 use crate::session::{Fit, Said, Sessions, Turn};

@@ -6,9 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 use sottovoce::context::{Context, ContextMessage};
-use sottovoce::{ChatRole, Result};
-
-use crate::hub::OpenScope;
+use sottovoce::{ChatRole, ConversationStore, Result};
 
 /// How many receipts of one conversation are kept.
 const KEPT: usize = 64;
@@ -92,10 +90,10 @@ impl Receipts {
 
 impl Receipt {
     /// Adds the words of messages that are still stored and in use.
-    pub(crate) async fn with_words(mut self, scope: &OpenScope) -> Result<Self> {
-        let profile = scope.store.profile().await?;
+    pub(crate) async fn with_words(mut self, store: &dyn ConversationStore) -> Result<Self> {
+        let profile = store.profile().await?;
         for entry in self.history.iter_mut().chain(&mut self.recalled) {
-            let read = scope.store.read_seqs(entry.seq..=entry.seq).await?;
+            let read = store.read_seqs(entry.seq..=entry.seq).await?;
             let stored = read.messages.first().filter(|stored| !profile.hides(stored));
             entry.text = stored.map(|stored| stored.message.content.clone());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sottovoce::{ChatRole, Error, StoredMessage};
 
 use crate::answer::{AnswerReader, End, spoken};
-use crate::hub::OpenScope;
+use crate::open_scope::OpenScope;
 
 /// The metadata key of an incomplete answer.
 const CUT_OFF: &str = "cutOff";

@@ -4,14 +4,13 @@ mod aside;
 mod chat;
 mod generate;
 mod json;
+mod line;
 mod responses;
 
-use std::fmt;
 use std::ops::Range;
 
-use sottovoce::ToolCall;
-
 pub(crate) use json::{Object, escaped, tail_start};
+pub(crate) use line::{ChatRequest, Line, Speaker, System};
 
 /// The form of a request and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,47 +32,6 @@ impl Form {
     }
 }
 
-/// Who says a line of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speaker {
-    User,
-    Assistant,
-    Tool,
-}
-
-/// A message of a request, other than the system prompt.
-pub(crate) struct Line {
-    pub(crate) speaker: Speaker,
-    pub(crate) text: String,
-    /// The functions that an assistant's message calls.
-    pub(crate) calls: Vec<ToolCall>,
-    /// The call that a tool's message answers, and the function's name.
-    pub(crate) call_id: Option<String>,
-    pub(crate) tool: Option<String>,
-    /// Where its first text stands in the request's body: a JSON string with its quotes.
-    pub(crate) place: Option<Range<usize>>,
-}
-
-/// The system prompt's last text.
-pub(crate) struct System {
-    pub(crate) text: String,
-    /// Where it stands in the request's body: a JSON string with its quotes.
-    pub(crate) place: Range<usize>,
-}
-
-/// A request that belongs to a conversation. `Debug` shows no words.
-pub(crate) struct ChatRequest {
-    pub(crate) model: String,
-    pub(crate) system: Option<System>,
-    pub(crate) lines: Vec<Line>,
-    /// What the client calls its session, if it says so.
-    pub(crate) session: Option<String>,
-    /// The answer that this request continues, if the server keeps the session.
-    pub(crate) previous: Option<String>,
-    /// The model's window in tokens, if the request sets it.
-    pub(crate) window: Option<usize>,
-}
-
 impl ChatRequest {
     /// Reads a request. `None` for one that belongs to no conversation: it is not understood, has no words of a user, or
     /// is a [probe or a task](aside).
@@ -92,22 +50,6 @@ impl ChatRequest {
         let user = request.newest().and_then(|at| request.lines.get(at))?;
         let is_turn = newest.speaker != Speaker::Assistant && !user.text.trim().is_empty();
         (is_turn && !aside::is_task(&request)).then_some(request)
-    }
-
-    /// The index of the newest user's line.
-    pub(crate) fn newest(&self) -> Option<usize> {
-        self.lines.iter().rposition(|line| line.speaker == Speaker::User)
-    }
-
-    /// The newest user's words.
-    pub(crate) fn utterance(&self) -> &str {
-        self.newest().and_then(|at| self.lines.get(at)).map_or("", |line| &line.text)
-    }
-}
-
-impl fmt::Debug for ChatRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatRequest").field("lines", &self.lines.len()).finish_non_exhaustive()
     }
 }
 
@@ -152,7 +94,8 @@ mod tests {
         let chat = r#"{ "model":"m", "options":{"num_ctx":8192.0}, "messages":[{"role":"system","content":"Be \"brief\"."},
             {"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}},{"type":"text","text":"caf\u00e9?"}]}],"x":1e400}"#;
         let responses = r#"{"model":"m","instructions":"Be \"brief\".","input":[{"role":"user","content":[{"type":"input_text","text":"caf\u00e9?"}]}]}"#;
-        let generate = r#"{"model":"m","system":"Be \"brief\".","prompt":"caf\u00e9?","stream":true}"#;
+        let generate =
+            r#"{"model":"m","system":"Be \"brief\".","prompt":"caf\u00e9?","stream":true}"#;
         for (form, body) in [
             (Form::OllamaChat, chat),
             (Form::OpenAiChat, chat),
@@ -199,7 +142,8 @@ mod tests {
 
     #[test]
     fn tasks_probes_and_nonsense_belong_to_no_conversation() {
-        let says = |more: &str| format!(r#"{{"messages":[{{"role":"user","content":"Hi."}}]{more}}}"#);
+        let says =
+            |more: &str| format!(r#"{{"messages":[{{"role":"user","content":"Hi."}}]{more}}}"#);
         for body in [
             says(r#","format":"json""#),
             says(r#","format":{"type":"object"}"#),
@@ -212,7 +156,8 @@ mod tests {
             r#"{"messages":[{"role":"user","content":"  "}]}"#.into(),
             r#"{"messages":[{"role":"user","content":"What is the capital of France?"}]}"#.into(),
             says("").replace("Hi.", "### Task:\\nGenerate a title"),
-            r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#.into(),
+            r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#
+                .into(),
             r#"{"messages":"hello"}"#.into(),
             "[1]".into(),
             "{".into(),
@@ -229,7 +174,13 @@ mod tests {
             let body = format!(r#"{{"prompt":"Hi."{more}}}"#);
             assert!(read(Form::OllamaGenerate, &body).is_none(), "{more}");
         }
-        assert!(read(Form::OpenAiResponses, r#"{"input":"Hi.","text":{"format":{"type":"json_object"}}}"#).is_none());
+        assert!(
+            read(
+                Form::OpenAiResponses,
+                r#"{"input":"Hi.","text":{"format":{"type":"json_object"}}}"#
+            )
+            .is_none()
+        );
         let deep = format!(r#"{{"messages":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         assert!(read(Form::OllamaChat, &deep).is_none());
     }

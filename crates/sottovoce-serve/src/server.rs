@@ -65,7 +65,9 @@ pub enum ListenError {
         source: io::Error,
     },
     /// Other machines can reach the address, and clients need not show a key.
-    #[error("other machines can reach {address}, and neither a token nor a file of keys is configured")]
+    #[error(
+        "other machines can reach {address}, and neither a token nor a file of keys is configured"
+    )]
     NoKey {
         /// The address.
         address: SocketAddr,

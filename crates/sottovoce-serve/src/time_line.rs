@@ -42,8 +42,14 @@ mod tests {
     #[test]
     fn the_time_at_the_end_is_found_as_clients_write_it() {
         for (before, time) in [
-            ("You are a voice assistant.\n", "Current time is 09:26:57. Today's date is 2026-11-23."),
-            ("You are a voice assistant.\n", "Current time is 09:26:57.\nToday's date is 2026-11-23.\n"),
+            (
+                "You are a voice assistant.\n",
+                "Current time is 09:26:57. Today's date is 2026-11-23.",
+            ),
+            (
+                "You are a voice assistant.\n",
+                "Current time is 09:26:57.\nToday's date is 2026-11-23.\n",
+            ),
             ("Be brief. ", "The current date and time is 23 November 2026, 09:26."),
             ("Be brief.\n\n", "Current date: 2026-11-23"),
             ("Be brief.\n", "Current Time: 9:26 AM"),

@@ -48,8 +48,8 @@ contexts, artifacts, snapshots and personas have a 'delete' of their own",
     ),
     (&["password", "passphrase", "passwd", "encrypt"], "'key' shows the key's state"),
     (
-        &["server", "serve", "daemon"],
-        "'mcp' serves the contexts to clients of the Model Context Protocol",
+        &["server", "daemon", "proxy", "ollama"],
+        "'serve' puts a memory in front of the model server, 'mcp' serves the contexts to clients of the Model Context Protocol",
     ),
     (&["version"], "'--version' shows the version"),
 ];

@@ -38,6 +38,7 @@ mod reading;
 mod repair;
 mod scopes;
 mod search;
+mod serve;
 mod settings;
 mod shapes;
 mod shown;

@@ -9,7 +9,7 @@ use sottovoce::model::earlier_text;
 use sottovoce::store::Profile;
 use sottovoce::{ChatMessage, ChatRole, Result, StoredMessage};
 
-use crate::hub::OpenScope;
+use crate::open_scope::OpenScope;
 
 /// The longest time that a request waits for recall, such as while a large index is loaded.
 const PATIENCE: Duration = Duration::from_millis(300);

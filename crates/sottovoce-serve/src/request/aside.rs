@@ -1,7 +1,7 @@
 //! Requests that are no part of a conversation: tasks that programs set a model, and probes of programs that try a server.
 
 use super::json::Object;
-use super::ChatRequest;
+use super::line::ChatRequest;
 
 /// An answer of so few tokens says nothing to anybody.
 const PROBE_TOKENS: f64 = 3.0;

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use sottovoce::ToolCall;
 
 use super::json::{Object, place, text};
-use super::{ChatRequest, Line, Speaker, System};
+use super::line::{ChatRequest, Line, Speaker, System};
 
 pub(super) fn read(body: &str, fields: &Object<'_>) -> Option<ChatRequest> {
     let mut system = None;

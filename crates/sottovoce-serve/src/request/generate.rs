@@ -2,7 +2,7 @@
 
 use super::chat::count;
 use super::json::{Object, place};
-use super::{ChatRequest, Line, Speaker, System};
+use super::line::{ChatRequest, Line, Speaker, System};
 
 pub(super) fn read(body: &str, fields: &Object<'_>) -> Option<ChatRequest> {
     // A raw prompt is already in the model's own format, and one with a suffix completes a text.
@@ -11,8 +11,7 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Option<ChatRequest> {
     }
     let place_of = |name| fields.raw(name).and_then(|raw| place(body, raw));
     let system = fields.text("system").filter(|text| !text.is_empty());
-    let system =
-        system.and_then(|text| Some(System { text, place: place_of("system")? }));
+    let system = system.and_then(|text| Some(System { text, place: place_of("system")? }));
     let window = fields.object("options").and_then(|options| options.number("num_ctx"));
     Some(ChatRequest {
         model: fields.text("model").unwrap_or_default(),

@@ -4,7 +4,7 @@ use sottovoce::ToolCall;
 
 use super::chat::{arguments, content, session};
 use super::json::{Object, place, text};
-use super::{ChatRequest, Line, Speaker, System};
+use super::line::{ChatRequest, Line, Speaker, System};
 
 pub(super) fn read(body: &str, fields: &Object<'_>) -> Option<ChatRequest> {
     let place_of = |name| fields.raw(name).and_then(|raw| place(body, raw));

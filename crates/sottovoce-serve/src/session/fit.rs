@@ -86,7 +86,8 @@ pub(super) fn aligned(said: &Said, turns: &[Turn]) -> Vec<Option<usize>> {
     let mut aligned = vec![None; said.users.len()];
     let mut before = turns.len();
     for (user, found) in said.users.iter().zip(&mut aligned).rev() {
-        let at = turns.get(..before).and_then(|turns| turns.iter().rposition(|t| t.digest == *user));
+        let at =
+            turns.get(..before).and_then(|turns| turns.iter().rposition(|t| t.digest == *user));
         if let Some(at) = at {
             *found = Some(at);
             before = at;
@@ -96,11 +97,7 @@ pub(super) fn aligned(said: &Said, turns: &[Turn]) -> Vec<Option<usize>> {
 }
 
 /// The turns of a request that are among all stored ones. Turns of other sessions may lie between them.
-pub(super) fn recover(
-    said: &Said,
-    all: Vec<Turn>,
-    now: Timestamp,
-) -> Option<(Vec<Turn>, Fit)> {
+pub(super) fn recover(said: &Said, all: Vec<Turn>, now: Timestamp) -> Option<(Vec<Turn>, Fit)> {
     let (newest, earlier) = said.users.split_last()?;
     let is_newest = all.last().is_some_and(|turn| turn.digest == *newest);
     let age = |turn: &Turn| now.duration_since(turn.utterance.message.timestamp).as_secs().abs();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sottovoce::persona::PersonaRegistry;
 use sottovoce::{
     ChatMessage, ChatRole, Clock, Config, ConversationStore, EncryptionKey, FileConversationStore,
     ManualClock, Scope,
@@ -69,7 +70,9 @@ impl Served {
             ("SOTTOVOCE__LANGUAGEMODEL__BASEURL".into(), stub.url().into()),
         ];
         for (name, value) in settings {
-            environment.push((format!("SOTTOVOCE__{name}").into(), (*value).into()));
+            let name: std::ffi::OsString = format!("SOTTOVOCE__{name}").into();
+            environment.retain(|(known, _)| *known != name);
+            environment.push((name, (*value).into()));
         }
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/none.json");
         let config = Config::load_with(Some(&file), environment).unwrap();
@@ -114,6 +117,10 @@ impl Served {
     pub(crate) async fn store(&self, scope: &Scope) -> FileConversationStore {
         let clock: Arc<dyn Clock> = self.clock.clone();
         self.config.open_store_with(vec![key()], scope.clone(), clock).await.unwrap()
+    }
+
+    pub(crate) fn contexts(&self) -> PersonaRegistry {
+        self.config.contexts(vec![key()], self.clock.clone()).unwrap()
     }
 
     /// Stores an exchange of an earlier day.

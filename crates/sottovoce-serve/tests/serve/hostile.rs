@@ -18,7 +18,8 @@ async fn connect(served: &Served) -> TcpStream {
 async fn rest(socket: &mut TcpStream) -> String {
     let mut got = Vec::new();
     let read = socket.read_to_end(&mut got);
-    let _ = tokio::time::timeout(Duration::from_secs(5), read).await.expect("it is still open");
+    let ended = tokio::time::timeout(Duration::from_secs(5), read).await;
+    assert!(ended.is_ok(), "it is still open");
     String::from_utf8_lossy(&got).into_owned()
 }
 
@@ -26,7 +27,9 @@ async fn rest(socket: &mut TcpStream) -> String {
 async fn garbage_is_the_model_servers_to_refuse() {
     let served = Served::start().await;
     let garbage = "[".repeat(200_000);
-    for body in ["", "null", "[]", r#"{"messages":{"a":1}}"#, r#"{"messages":[null,1,"x"]}"#, &garbage] {
+    for body in
+        ["", "null", "[]", r#"{"messages":{"a":1}}"#, r#"{"messages":[null,1,"x"]}"#, &garbage]
+    {
         served.stub.next_to(crate::ollama::Ask::Load, Answer::refusal(400, "bad"));
         let got = served.post("/api/chat", body).await;
         assert!(got.status == 400 || got.status == 200, "{}", got.status);
@@ -46,7 +49,8 @@ async fn huge_requests_are_refused_and_the_server_goes_on() {
     socket.write_all(head.as_bytes()).await.unwrap();
     assert!(rest(&mut socket).await.starts_with("HTTP/1.1 413"));
     let mut socket = connect(&served).await;
-    let head = format!("POST /api/chat HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    let head =
+        format!("POST /api/chat HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
     let _ = socket.write_all(head.as_bytes()).await;
     assert!(!rest(&mut socket).await.contains("200 OK"));
     assert_eq!(served.get("/api/version").await.status, 200);
@@ -97,7 +101,9 @@ async fn silent_connections_keep_no_client_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_on_the_wire_does_not_stop_the_server() {
     let served = Served::start().await;
-    for nonsense in [&b"\x00\xff nonsense\r\n\r\n"[..], b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00"] {
+    for nonsense in
+        [&b"\x00\xff nonsense\r\n\r\n"[..], b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00"]
+    {
         let mut socket = connect(&served).await;
         socket.write_all(nonsense).await.unwrap();
         let _ = socket.shutdown().await;

@@ -80,12 +80,9 @@ async fn the_next_session_knows_the_last_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_weeks_ago_stands_beside_the_question_and_stays_there() {
-    let served = Served::with(
-        &[("SERVE__HISTORYTOKENS", "0")],
-        sottovoce_serve::Access::default(),
-        |_| {},
-    )
-    .await;
+    let served =
+        Served::with(&[("SERVE__HISTORYTOKENS", "0")], sottovoce_serve::Access::default(), |_| {})
+            .await;
     let kitchen = named("kitchen");
     served.said_before(&kitchen, "My dog is called Bruno.", "What a nice name!").await;
     for number in 0..12 {
@@ -94,7 +91,12 @@ async fn what_was_said_weeks_ago_stands_beside_the_question_and_stays_there() {
     }
     let mut client = Client::new();
     let got = client.say(&served, "/s/kitchen/api/chat", "What is my dog called?").await;
-    assert_ne!(got.header("x-sottovoce-recalled"), "0", "{}", served.get("/s/kitchen/receipt").await.text);
+    assert_ne!(
+        got.header("x-sottovoce-recalled"),
+        "0",
+        "{}",
+        served.get("/s/kitchen/receipt").await.text
+    );
     assert_ne!(got.header("x-sottovoce-tokens"), "0");
     let first = served.last_forwarded();
     let question = first["messages"][1]["content"].as_str().unwrap().to_owned();

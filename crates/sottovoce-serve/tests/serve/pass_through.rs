@@ -27,7 +27,10 @@ async fn a_request_without_memory_is_forwarded_byte_for_byte() {
 async fn with_memory_only_what_memory_adds_is_new() {
     let served = Served::start().await;
     served.said_before(&Scope::Default, "My cat is called Minka.", "Lovely.").await;
-    let body = ODD.replace("[ {\"content\"", "[ {\"role\":\"system\",\"content\":\"Be \\u0062rief.\"}, {\"content\"");
+    let body = ODD.replace(
+        "[ {\"content\"",
+        "[ {\"role\":\"system\",\"content\":\"Be \\u0062rief.\"}, {\"content\"",
+    );
     served.post("/api/chat", body.as_str()).await;
     let added = "\\n\\nSaid before this conversation:\\n- [Wednesday 20 August 2025 10:00 +00:00] My cat is called \
         Minka.\\n- [Wednesday 10:00, assistant] Lovely.";
@@ -166,7 +169,8 @@ async fn a_model_on_other_peoples_machines_gets_nothing() {
     let served = Served::start().await;
     let remote = json!({ "capabilities": ["completion"], "remote_host": "https://ollama.com", "remote_model": "x" });
     served.stub.always_to(Ask::Show, Answer::json(remote));
-    let chat = json!({ "model": "big-cloud", "messages": [{ "role": "user", "content": "Hello." }] });
+    let chat =
+        json!({ "model": "big-cloud", "messages": [{ "role": "user", "content": "Hello." }] });
     let got = served.post("/api/chat", chat.to_string()).await;
     assert_eq!(got.status, 403, "{}", got.text);
     assert!(served.forwarded().is_empty());

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use sottovoce::Scope;
+use sottovoce::persona::{NewPersonaConversation, Persona};
 use sottovoce_serve::Access;
 
 use crate::harness::{Client, Served, named};
@@ -94,9 +95,35 @@ async fn a_key_opens_its_own_conversation_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_openai_server_that_is_not_nearby_gets_nothing() {
+    let settings = [
+        ("LANGUAGEMODEL__KIND", "openai"),
+        ("LANGUAGEMODEL__BASEURL", "http://models.example.com/v1"),
+    ];
+    let served = Served::with(&settings, Access::default(), |_| {}).await;
+    let got = served.post("/v1/chat/completions", hello()).await;
+    assert_eq!(got.status, 403, "{}", got.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_that_is_deleted_hears_nothing() {
+    let served = Served::start().await;
+    let contexts = served.contexts();
+    let persona = Persona::new("You are Mira.");
+    let id = contexts.create(NewPersonaConversation::new("Mira", persona)).await.unwrap().id;
+    let path = format!("/s/{id}/api/chat");
+    assert_eq!(served.post(&path, hello()).await.status, 200);
+    contexts.delete(&id).await.unwrap();
+    assert_eq!(served.post(&path, hello()).await.status, 403);
+    assert_eq!(served.forwarded().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_web_page_cannot_ask() {
     let served = Served::start().await;
-    for headers in [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")] {
+    for headers in
+        [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")]
+    {
         let got = served.post_with("/api/chat", hello(), &[headers]).await;
         assert_eq!(got.status, 421, "{headers:?}");
     }

@@ -18,11 +18,15 @@ async fn calls_and_results_pass_and_are_recorded_once() {
     // Without its result a call is nothing yet.
     served.holds(&named("kitchen"), &[("user", "Light on.")]).await;
     client.messages.push(json!({ "role": "assistant", "content": "", "tool_calls": call }));
-    client.messages.push(json!({ "role": "tool", "content": "{\"success\": true}", "tool_name": "HassTurnOn" }));
+    client.messages.push(
+        json!({ "role": "tool", "content": "{\"success\": true}", "tool_name": "HassTurnOn" }),
+    );
     served.stub.next(Answer::saying(&[]).tools(call.clone()));
     served.post("/s/kitchen/api/chat", client.body()).await;
     client.messages.push(json!({ "role": "assistant", "content": "", "tool_calls": call }));
-    client.messages.push(json!({ "role": "tool", "content": "{\"success\": false}", "tool_name": "HassTurnOn" }));
+    client.messages.push(
+        json!({ "role": "tool", "content": "{\"success\": false}", "tool_name": "HassTurnOn" }),
+    );
     served.stub.next(Answer::saying(&["It is on."]));
     served.post("/s/kitchen/api/chat", client.body()).await;
     client.messages.push(json!({ "role": "assistant", "content": "It is on." }));
@@ -60,15 +64,19 @@ async fn calls_and_results_pass_and_are_recorded_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_round_of_tools_goes_on_after_this_server_was_restarted() {
     let mut served = Served::start().await;
-    let call = json!([{ "id": "c1", "type": "function", "function": { "name": "f", "arguments": "{}" } }]);
+    let call =
+        json!([{ "id": "c1", "type": "function", "function": { "name": "f", "arguments": "{}" } }]);
     let mut client = Client::new();
     client.messages.push(json!({ "role": "user", "content": "Light on." }));
-    served.stub.next(Answer::saying(&[]).tools(json!([{ "function": { "name": "f", "arguments": {} } }])));
+    served
+        .stub
+        .next(Answer::saying(&[]).tools(json!([{ "function": { "name": "f", "arguments": {} } }])));
     served.post("/v1/chat/completions", client.body()).await;
     served.restart().await;
     client.messages.push(json!({ "role": "assistant", "content": null, "tool_calls": call }));
     client.messages.push(json!({ "role": "tool", "content": "done", "tool_call_id": "c1" }));
     served.post("/v1/chat/completions", client.body()).await;
-    let wanted = [("user", "Light on."), ("assistant", ""), ("tool", "done"), ("assistant", "Fine.")];
+    let wanted =
+        [("user", "Light on."), ("assistant", ""), ("tool", "done"), ("assistant", "Fine.")];
     served.holds(&sottovoce::Scope::Default, &wanted).await;
 }

@@ -1,0 +1,140 @@
+//! `sottovoce serve`
+
+use std::net::SocketAddr;
+
+use sottovoce::{Config, Error};
+use sottovoce_serve::{Access, Hub, KeysError, Limits, ListenError, Listening, listen, serve};
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Clients speak to this address as they spoke to the model server: Ollama's protocol and OpenAI's both work.
+  http://127.0.0.1:11435                    the default conversation
+  http://127.0.0.1:11435/s/kitchen          the conversation of the kitchen (named/kitchen)
+  http://127.0.0.1:11435/u/ann              Ann's conversation (dm/ann)
+  http://127.0.0.1:11435/s/kitchen/v1       the same for OpenAI's clients
+  http://127.0.0.1:11435/s/kitchen/receipt  what memory added to the newest request, and why
+
+Examples:
+  sottovoce serve
+  SOTTOVOCE__SERVE__TOKEN=… sottovoce serve --addr 0.0.0.0:11435 --allow-host pi.local
+
+For an address that other machines can reach, set Serve.Token, or name in Serve.KeysFile a file that gives each client \
+a key to its own conversations. Serve.TlsCertificate and Serve.TlsKey name a certificate for HTTPS. The model server is \
+LanguageModel.BaseUrl, and clients choose the model.
+
+Exit codes:
+  1  failed; see the message       5  the configuration cannot be used
+  2  the command was mistyped, or the address refused
+  4  no key, or the wrong one    130  stopped; what was acknowledged is kept";
+
+/// Puts a memory in front of the model server, for clients of Ollama or OpenAI
+///
+/// Each utterance is stored before the model sees it, and each answer when it ends. What was said in earlier sessions joins
+/// the prompts of new ones, and what was said weeks ago joins those that need it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Listens on this address instead of Serve.Address, which is 127.0.0.1:11435 unless set
+    #[arg(long, value_name = "ADDR:PORT")]
+    addr: Option<SocketAddr>,
+
+    /// A host name that clients use for this machine, besides localhost; may be repeated
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let address = match args.addr {
+        Some(address) => address,
+        None => configured(&config)?,
+    };
+    let keys = session.stores_or_make(&config)?.keys();
+    let listening = begin(session, &config, address, args.allow_host).await?;
+    let scheme = if config.serve.tls_certificate.is_some() { "https" } else { "http" };
+    output::note(&format!("serving at {scheme}://{}", listening.address()));
+    let hub = Hub::new(config, keys, session.clock())?;
+    let stop = CancellationToken::new();
+    let mut interrupt = Interrupt::listen()?;
+    let served = serve(listening, hub, stop.clone());
+    tokio::pin!(served);
+    tokio::select! {
+        () = &mut served => Ok(Exit::Done),
+        _ = interrupt.heard() => {
+            stop.cancel();
+            served.await;
+            Ok(Exit::Interrupted)
+        }
+    }
+}
+
+async fn begin(
+    session: &Session,
+    config: &Config,
+    address: SocketAddr,
+    allow_host: Vec<String>,
+) -> Result<Listening, Failure> {
+    let settings = &config.serve;
+    let hosts = settings.hosts.split([' ', ',', ';']).filter(|host| !host.is_empty());
+    let mut access = Access::new(settings.token.clone())
+        .hosts(hosts.map(str::to_owned).chain(allow_host))
+        .unnamed(session.scope.clone());
+    if let Some(file) = &settings.keys_file {
+        access = access.keys_file(file).map_err(|error| wrong_keys(&error))?;
+    }
+    let mut limits = Limits::default();
+    limits.connections = settings.max_connections.max(1);
+    let listening = listen(address, access).await.map_err(|error| failure(&error))?;
+    with_tls(listening.limits(limits), config)
+}
+
+/// Adds TLS, if a certificate is configured.
+fn with_tls(listening: Listening, config: &Config) -> Result<Listening, Failure> {
+    let settings = &config.serve;
+    match (&settings.tls_certificate, &settings.tls_key) {
+        (None, None) => Ok(listening),
+        #[cfg(feature = "serve-tls")]
+        (Some(certificate), Some(key)) => {
+            listening.tls(certificate, key).map_err(|error| failure(&error))
+        }
+        #[cfg(not(feature = "serve-tls"))]
+        (Some(_), Some(_)) => Err(Failure::input(
+            "a certificate is configured, and TLS is not built in",
+            "build with `--features serve-tls`, or put a proxy that speaks TLS in front",
+        )),
+        _ => Err(Failure::input(
+            "TLS needs both a certificate and its key",
+            "set Serve.TlsCertificate and Serve.TlsKey, or neither",
+        )),
+    }
+}
+
+fn configured(config: &Config) -> Result<SocketAddr, Failure> {
+    config.serve.address.trim().parse().map_err(|_| {
+        let reason = "must be an address and a port, such as 127.0.0.1:11435".to_owned();
+        Error::Config { place: "Serve.Address".to_owned(), reason }.into()
+    })
+}
+
+fn wrong_keys(error: &KeysError) -> Failure {
+    let help = "each line of the file is a scope and a key, such as `named/kitchen KEY`";
+    Failure::input(with_causes(error), help)
+}
+
+fn failure(error: &ListenError) -> Failure {
+    let help = match error {
+        ListenError::NoKey { .. } => {
+            "set Serve.Token, or SOTTOVOCE__SERVE__TOKEN, to a long secret, or name a file in Serve.KeysFile"
+        }
+        ListenError::Address { .. } => "choose another address or port with --addr",
+        _ => {
+            "name the certificate and its key, both in PEM, in Serve.TlsCertificate and Serve.TlsKey"
+        }
+    };
+    Failure::input(with_causes(error), help)
+}

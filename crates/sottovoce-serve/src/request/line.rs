@@ -1,0 +1,65 @@
+//! What a request says: its system prompt and its messages, and where their texts stand in its body.
+
+use std::fmt;
+use std::ops::Range;
+
+use sottovoce::ToolCall;
+
+/// Who says a line of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    User,
+    Assistant,
+    Tool,
+}
+
+/// A message of a request, other than the system prompt.
+pub(crate) struct Line {
+    pub(crate) speaker: Speaker,
+    pub(crate) text: String,
+    /// The functions that an assistant's message calls.
+    pub(crate) calls: Vec<ToolCall>,
+    /// The call that a tool's message answers, and the function's name.
+    pub(crate) call_id: Option<String>,
+    pub(crate) tool: Option<String>,
+    /// Where its first text stands in the request's body: a JSON string with its quotes.
+    pub(crate) place: Option<Range<usize>>,
+}
+
+/// The system prompt's last text.
+pub(crate) struct System {
+    pub(crate) text: String,
+    /// Where it stands in the request's body: a JSON string with its quotes.
+    pub(crate) place: Range<usize>,
+}
+
+/// A request that belongs to a conversation. `Debug` shows no words.
+pub(crate) struct ChatRequest {
+    pub(crate) model: String,
+    pub(crate) system: Option<System>,
+    pub(crate) lines: Vec<Line>,
+    /// What the client calls its session, if it says so.
+    pub(crate) session: Option<String>,
+    /// The answer that this request continues, if the server keeps the session.
+    pub(crate) previous: Option<String>,
+    /// The model's window in tokens, if the request sets it.
+    pub(crate) window: Option<usize>,
+}
+
+impl ChatRequest {
+    /// The index of the newest user's line.
+    pub(crate) fn newest(&self) -> Option<usize> {
+        self.lines.iter().rposition(|line| line.speaker == Speaker::User)
+    }
+
+    /// The newest user's words.
+    pub(crate) fn utterance(&self) -> &str {
+        self.newest().and_then(|at| self.lines.get(at)).map_or("", |line| &line.text)
+    }
+}
+
+impl fmt::Debug for ChatRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatRequest").field("lines", &self.lines.len()).finish_non_exhaustive()
+    }
+}
