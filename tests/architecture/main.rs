@@ -88,8 +88,10 @@ fn src() -> PathBuf {
 /// The `src` folders of the library and the other crates.
 fn crates() -> Vec<PathBuf> {
     let beside = std::fs::read_dir(root().join("crates")).unwrap();
-    let beside = beside.map(|entry| entry.unwrap().path().join("src"));
-    std::iter::once(src()).chain(beside.filter(|src| src.is_dir())).collect()
+    let mut beside: Vec<PathBuf> = beside.map(|entry| entry.unwrap().path().join("src")).collect();
+    beside.retain(|src| src.is_dir());
+    beside.sort();
+    std::iter::once(src()).chain(beside).collect()
 }
 
 fn sources(src: &Path) -> Vec<PathBuf> {

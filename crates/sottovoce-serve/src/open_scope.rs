@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sottovoce::context::recall::{Recall, RecallContextProvider};
+use sottovoce::context::recall::{Recall, RecallContextProvider, ScoreFloor};
 use sottovoce::context::{ContextProvider, ContextRequest};
 use sottovoce::{Config, Conversation, ConversationStore};
 
@@ -30,12 +30,13 @@ impl OpenScope {
         let settings = &config.context.recall;
         let recall = (settings.tokens > 0).then(|| Arc::new(Recall::new(Arc::clone(&store))));
         let recaller = recall.as_ref().map(|recall| {
-            let provider = RecallContextProvider::new(Arc::clone(recall)).tokens(settings.tokens);
-            #[expect(clippy::cast_possible_truncation)] // A score has few digits.
-            Arc::new(match settings.min_score {
-                Some(score) => provider.min_score(score as f32),
-                None => provider,
-            })
+            #[expect(clippy::cast_possible_truncation, reason = "a score has few digits")]
+            let floor = match settings.min_score {
+                Some(score) => ScoreFloor::At(score as f32),
+                None => ScoreFloor::OfKind,
+            };
+            let provider = RecallContextProvider::new(Arc::clone(recall)).floor(floor);
+            Arc::new(provider.tokens(settings.tokens))
         });
         Self {
             conversation: Conversation::builder(Arc::clone(&store)).build(),
@@ -65,9 +66,7 @@ impl OpenScope {
     pub(crate) fn keep_index(&self) {
         let Some(recall) = self.recall.clone() else { return };
         tokio::spawn(async move {
-            if recall.is_behind().await
-                && let Err(error) = recall.save().await
-            {
+            if let Err(error) = recall.save().await {
                 tracing::warn!(%error, "could not keep the index of what was said");
             }
         });
