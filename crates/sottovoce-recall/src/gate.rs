@@ -12,6 +12,21 @@ const LEFT_OF_SMALL_TALK: usize = 1;
 const MANY_PASSAGES: f32 = 1000.;
 /// What any passage may score.
 const BASE: f32 = 3.5;
+/// What the sense of its words adds to the score of a turn that a question asks for, at least.
+const SENSE: f32 = 2.;
+/// What its cues and speaker add.
+const CUES: f32 = 2.;
+
+/// What is known of a question, and so can add to the scores of what it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// The meaning of its words, by their vectors.
+    Meaning,
+    /// Its language, by the word lists.
+    Language,
+    /// Only its words.
+    Words,
+}
 
 /// A kind of utterance, told by word lists. The first that fits counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,8 +50,8 @@ pub enum UtteranceKind {
 
 impl UtteranceKind {
     /// The score that a turn must reach to be worth recalling, among `passages`. A question that `names` a speaker of
-    /// the conversation needs less.
-    pub(crate) fn min_score(self, names: bool, passages: usize) -> f32 {
+    /// the conversation needs less, and so does one of which less is `known`.
+    pub(crate) fn min_score(self, names: bool, known: Known, passages: usize) -> f32 {
         let bar = match (self, names) {
             (Self::SmallTalk, _) => return f32::INFINITY,
             (Self::Command | Self::Now, false) => 11.5,
@@ -44,6 +59,11 @@ impl UtteranceKind {
             (Self::General | Self::Other, false) => 9.75,
             (Self::Past | Self::Personal, false) => 9.5,
             (_, true) => 6.5,
+        };
+        let bar = match (self, known) {
+            (Self::Command | Self::Now, _) | (_, Known::Meaning) => bar,
+            (_, Known::Language) => bar - SENSE,
+            (_, Known::Words) => bar - SENSE - CUES,
         };
         // Words are less rare in a short conversation, and what they find scores less.
         let share = (passages.max(2) as f32).ln() / MANY_PASSAGES.ln();

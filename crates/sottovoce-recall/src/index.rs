@@ -29,7 +29,7 @@ use rank::Scratch;
 use view::View;
 pub use weights::Weights;
 
-/// The index of one conversation: a segment for each pack, and a tail of newer turns.
+/// The index of one conversation: segments that the caller numbers, and a tail of newer turns.
 ///
 /// Adding a turn only notes it; the next question indexes what was noted. What a rank is depends on the turns alone,
 /// not on how they are divided into segments.
@@ -232,7 +232,7 @@ impl Index {
         let Some(view) = &self.view else { return f32::INFINITY };
         let names = speakers::name_words(view);
         let is_named = question.all.iter().any(|word| names.contains(word));
-        question.kind().min_score(is_named, view.slot_of.len())
+        question.kind().min_score(is_named, question.known(), view.slot_of.len())
     }
 
     /// Indexes the turns that were noted. A question does it too; a host may do it while nobody waits.

@@ -3,12 +3,20 @@
 use std::{fmt, ops::RangeInclusive};
 
 use jiff::Zoned;
+use zeroize::Zeroizing;
 
 use crate::{
-    gate::UtteranceKind,
+    gate::{Known, UtteranceKind},
     secret::Word,
-    text::{beginning, language::Language, lists::lists, phrases::Phrase, words::Words},
+    text::{
+        beginning,
+        language::Language,
+        lists::lists,
+        phrases::Phrase,
+        words::{Words, is_unspaced},
+    },
     time::{self, DaySpan},
+    vectors,
 };
 
 /// Bytes of a question that are looked at.
@@ -156,6 +164,20 @@ impl Question {
     /// Whether it goes on from what was said before, and took words from it.
     pub fn is_follow_up(&self) -> bool {
         self.is_follow_up
+    }
+
+    /// What is known of it.
+    pub(crate) fn known(&self) -> Known {
+        let mut pieces = Zeroizing::new(Vec::new());
+        let words = self.words.iter().filter(|_| self.language == Language::English);
+        words.for_each(|word| vectors::pieces(word.text.as_str(), &mut pieces));
+        match pieces.is_empty() {
+            false => Known::Meaning,
+            true if self.all.iter().any(|word| word.as_str().chars().any(is_unspaced)) => {
+                Known::Words
+            }
+            true => Known::Language,
+        }
     }
 
     /// The days that the question asks for.

@@ -6,8 +6,10 @@ use jiff::civil::Date;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
+    secret::reserve,
     text::{
         beginning,
+        fold::fold,
         words::{Words, is_unspaced},
     },
     time::{DaySpan, span_of},
@@ -44,6 +46,8 @@ pub struct SearchQuery {
 #[derive(Clone, PartialEq)]
 pub(crate) struct SearchPhrase {
     pub(crate) words: Words,
+    /// Its letters, if they are of scripts without spaces: any part of a text may be a word there.
+    letters: Option<Zeroizing<String>>,
     /// Whether the last word may go on.
     pub(crate) is_beginning: bool,
 }
@@ -58,11 +62,8 @@ impl SearchPhrase {
 
     /// Whether a text with these words holds them.
     fn is_in(&self, text: &str, words: &Words) -> bool {
-        let mut own = self.words();
-        if let (Some((only, _)), None) = (own.next(), own.next())
-            && only.chars().all(is_unspaced)
-        {
-            return text.contains(only);
+        if let Some(letters) = &self.letters {
+            return letters_of(text).contains(letters.as_str());
         }
         let length = self.words.len();
         (0..(words.len() + 1).saturating_sub(length)).any(|start| {
@@ -121,7 +122,9 @@ impl SearchQuery {
         words.add(text, MOST_WORDS);
         if words.len() > 0 && self.phrases.len() < MOST_WORDS {
             let is_beginning = text.ends_with('*');
-            self.phrases.push(SearchPhrase { words: words.folded(), is_beginning });
+            let letters = letters_of(text.trim_end_matches('*'));
+            let letters = letters.chars().all(is_unspaced).then_some(letters);
+            self.phrases.push(SearchPhrase { words: words.folded(), letters, is_beginning });
         }
     }
 
@@ -162,6 +165,16 @@ impl SearchQuery {
         }
         true
     }
+}
+
+/// The characters of a text in lower case and without accents.
+fn letters_of(text: &str) -> Zeroizing<String> {
+    let mut letters = Zeroizing::new(String::new());
+    for word in text.split_inclusive(char::is_whitespace) {
+        reserve(&mut letters, word.len() * 18);
+        letters.extend(fold(word));
+    }
+    letters
 }
 
 /// The days of `2024`, `2024-05` or `2024-05-11`.

@@ -143,8 +143,12 @@ mod embedded {
         TABLE.get_or_init(Table::read)
     }
 
-    /// Adds the numbers of a word's pieces: the longest that fits, again and again. Adds none if letters remain.
+    /// Adds the numbers of a word's pieces: the longest that fits, again and again. Adds none if letters remain. Signs
+    /// of other scripts have vectors, but these tell nothing.
     pub(crate) fn pieces(word: &str, found: &mut Zeroizing<Vec<u16>>) {
+        if !word.is_ascii() {
+            return;
+        }
         let table = table();
         let before = found.len();
         let mut start = 0;

@@ -77,6 +77,7 @@ fn narrows(word: &str, may_go_on: bool) -> bool {
         STOP_WORDS.get_or_init(|| lists().stop_words().map(|word| fold(word).collect()).collect());
     let is_single = word.chars().nth(1).is_none() && word.chars().all(is_unspaced);
     !is_single
+        && !lists().traits(word).is_stop(Language::English)
         && !stop_words.iter().any(|stop| stop == word || (may_go_on && stop.starts_with(word)))
 }
 

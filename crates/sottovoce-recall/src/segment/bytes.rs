@@ -16,7 +16,7 @@ use crate::{
 
 const MAGIC: &[u8; 4] = b"SVRI";
 /// Raised when the same turns would give other bytes.
-const ALGORITHM: u16 = 1;
+const ALGORITHM: u16 = 2;
 /// Raised when a word list or the vectors change. Twice that number, plus one with vectors.
 pub(super) const DATA: u16 = 1 << 1 | cfg!(feature = "vectors") as u16;
 /// Bytes of the longest word or name.

@@ -2,11 +2,14 @@
 
 use std::{collections::HashMap, sync::OnceLock};
 
-use super::{language::Language, phrases::Phrase};
+use super::{language::Language, phrases::Phrase, words::is_hiragana};
 
 /// What the lists say about a word, a bit for each list and language.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Traits(u64);
+
+/// "I", "what", "who" and "now" in Japanese.
+const JAPANESE: [&str; 5] = ["私", "僕", "何", "誰", "今"];
 
 const STOP: u32 = 0;
 const ASKING: u32 = 8;
@@ -102,7 +105,11 @@ pub(crate) struct Lists {
 
 impl Lists {
     pub(crate) fn traits(&self, word: &str) -> Traits {
-        self.traits.get(word).copied().unwrap_or_default()
+        match word.chars().all(is_hiragana) || JAPANESE.contains(&word) {
+            // Endings, particles and pronouns of Japanese, which has no lists of its own.
+            true => Traits(0b1111 << STOP),
+            false => self.traits.get(word).copied().unwrap_or_default(),
+        }
     }
 
     /// All words that carry no meaning of their own in some language.

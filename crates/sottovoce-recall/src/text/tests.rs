@@ -31,7 +31,7 @@ fn words_are_cut_as_people_read_them() {
         ["l", "école", "d", "anne", "aujourd", "qu", "il"]
     );
     assert_eq!(words("CAFE\u{301} ｃａｆé"), ["café", "café"]);
-    assert_eq!(words("犬はポチ"), ["犬は", "はポ", "ポチ"]);
+    assert_eq!(words("犬はポチ"), ["犬", "は", "ポチ"]);
     assert_eq!(words("犬"), ["犬"]);
     assert_eq!(words("नमस्ते दुनिया"), ["नमस्ते", "दुनिया"]);
     assert_eq!(words("🤖🤖 \u{202e}abc\u{202c}"), ["abc"]);

@@ -153,18 +153,21 @@ impl Words {
         self.letters.push_str(&normal);
     }
 
-    /// Overlapping pairs of characters, for scripts without spaces between words.
+    /// Overlapping pairs of characters, for scripts without spaces between words. Japanese changes from one script to
+    /// another between words.
     fn pairs(&mut self, start: usize, mut first: bool) {
         let word = self.letters.get(start..).unwrap_or_default();
-        let ends: Vec<usize> =
-            word.char_indices().map(|(at, c)| start + at + c.len_utf8()).collect();
-        if let [only] = ends.as_slice() {
-            return self.push(start, *only, first);
-        }
-        let starts = std::iter::once(start).chain(ends.iter().copied());
-        for (from, to) in starts.zip(ends.iter().skip(1)) {
-            self.push(from, *to, first);
-            first = false;
+        let letters: Vec<(usize, usize, bool)> = word
+            .char_indices()
+            .map(|(at, c)| (start + at, start + at + c.len_utf8(), is_hiragana(c)))
+            .collect();
+        for run in letters.chunk_by(|before, after| before.2 == after.2) {
+            for pair in run.windows(run.len().min(2)) {
+                if let (Some((from, ..)), Some((_, to, _))) = (pair.first(), pair.last()) {
+                    self.push(*from, *to, first);
+                    first = false;
+                }
+            }
         }
     }
 }
@@ -192,4 +195,9 @@ fn is_letter(c: char) -> bool {
 pub(crate) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
         | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{3134f}')
+}
+
+/// Whether `c` is of the script in which Japanese writes endings and particles.
+pub(crate) fn is_hiragana(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{309f}')
 }

@@ -5,6 +5,7 @@
 mod changes;
 mod conversations;
 mod gate;
+mod homes;
 mod hostile;
 mod languages;
 mod memory;
