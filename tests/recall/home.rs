@@ -17,18 +17,24 @@ pub(crate) const START: &str = "2025-03-03T09:00:00Z";
 
 pub(crate) struct Home {
     pub(crate) clock: Arc<ManualClock>,
-    folder: TempDir,
+    root: PathBuf,
+    _folder: Option<TempDir>,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
-        let clock = Arc::new(ManualClock::at_utc(START.parse().unwrap()));
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        Self { clock, folder }
+        let home = Self::in_folder(folder.path());
+        Self { _folder: Some(folder), ..home }
+    }
+
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        let clock = Arc::new(ManualClock::at_utc(START.parse().unwrap()));
+        Self { clock, root: folder.join("root"), _folder: None }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
-        self.folder.path().join("root")
+        self.root.clone()
     }
 
     /// The folder of the segments of the default conversation.

@@ -159,12 +159,12 @@ fn many_hidden_messages_do_not_hide_a_visible_one() {
     block_on(async {
         let home = Home::new();
         let store = home.open().await;
-        home.chatter(&store, 4300).await;
+        home.chatter(&store, 400).await;
         let said = |text: &str| home.message(ChatRole::User, text);
-        let mut many = vec![said("My dog is called Rex, that is what my dog is called."); 4300];
+        let mut many = vec![said("My dog is called Rex, that is what my dog is called."); 4200];
         many.push(home.message(ChatRole::Assistant, "Then Bruno is the dog."));
         store.append_all(many).await.unwrap();
-        let prune = |profile: &mut sottovoce::store::Profile| profile.prune(1..=8600);
+        let prune = |profile: &mut sottovoce::store::Profile| profile.prune(1..=4600);
         store.change_profile(Box::new(prune)).await.unwrap();
         home.chatter(&store, 4).await;
         let request = request(&talk(&store, Hazard::Nothing)).await;

@@ -13,6 +13,10 @@ mod common;
 
 mod damage;
 mod home;
+mod hostile;
 mod isolation;
+#[path = "../common/memory.rs"]
+mod memory_search;
 mod model;
+mod residue;
 mod walk;

@@ -382,7 +382,7 @@ fn cases(default: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(6))]
+    #![proptest_config(cases(3))]
 
     #[test]
     fn any_steps_leave_an_index_that_answers_as_one_made_from_nothing(

@@ -17,6 +17,7 @@ use super::text;
 use crate::error::{Error, Result};
 use crate::message::ChatRole;
 use crate::store::record::document::{BLOCK, DocumentId, block_of, block_seqs};
+use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{
     Batch, ConversationStore, Finding, Profile, ReadQuery, ReadResult, StoreState, StoredMessage,
@@ -243,12 +244,21 @@ impl Recall {
             return Ok(None);
         }
         let state = loaded.refresh(&*self.store).await?;
-        let unwritten = loaded.behind().and_then(|(block, until)| {
-            let artifacts = loaded.extent(block)?.artifacts.clone();
-            let segment = loaded.index.pack(block, block_seqs(block))?;
+        let mut unwritten = None;
+        while let Some((block, until)) = loaded.behind() {
+            let Some(extent) = loaded.extent(block) else { break };
+            let artifacts = extent.artifacts.clone();
+            let Some(segment) = loaded.index.pack(block, block_seqs(block)) else { break };
             let bytes = Block::bytes(until, &artifacts, segment);
-            Some(Unwritten { state, block, until, bytes })
-        });
+            if bytes.len() <= LONGEST_RECORD {
+                unwritten = Some(Unwritten { state, block, until, bytes });
+                break;
+            }
+            // It could not be read again, so it is made at each start.
+            if let Some(extent) = loaded.extent(block) {
+                extent.is_held_back = true;
+            }
+        }
         loaded.index.refresh();
         Ok(unwritten)
     }

@@ -13,7 +13,7 @@ use crate::store::folder::{document, segments};
 use crate::store::read::state;
 use crate::store::read::tail::Tail;
 use crate::store::record::document::{Document, DocumentId, block_seqs};
-use crate::store::record::encoding::object;
+use crate::store::record::encoding::{LONGEST_RECORD, object};
 use crate::store::record::snapshot::Snapshot;
 use crate::store::record::store_state::StoreState;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
@@ -86,6 +86,9 @@ fn put(
             snapshot_files::check_id(id)?;
             committer.folder.snapshots.remove(id)?;
             committer.folder.snapshots.sync()
+        }
+        (DocumentId::Segment(_), Some(bytes)) if bytes.len() > LONGEST_RECORD => {
+            Err(Error::InvalidMessage { reason: "the segment is too long to be read again" })
         }
         (DocumentId::Segment(block), Some(bytes)) => {
             segments::check_replaceable(committer.folder, *block)?;

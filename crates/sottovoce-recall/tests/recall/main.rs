@@ -9,5 +9,7 @@ mod homes;
 mod hostile;
 mod languages;
 mod memory;
+#[path = "../../../../tests/common/memory.rs"]
+mod memory_search;
 mod ranking;
 mod search;
