@@ -182,16 +182,14 @@ mod embedded {
         }
     }
 
-    /// The dot product of two rows, in sixteen sums side by side.
+    /// The dot product of two rows. Plain enough to be fast in every build: without optimization between crates,
+    /// `map` of an array stays a call for each number.
     fn product_of(whole: &[i16; DIMENSIONS], vector: &[u8; DIMENSIONS]) -> i32 {
-        let mut sums = [0i32; 16];
-        for (a, b) in whole.as_chunks::<16>().0.iter().zip(vector.as_chunks::<16>().0) {
-            let b = b.map(|b| i16::from(b as i8));
-            for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-                *sum += i32::from(*a) * i32::from(b);
-            }
+        let mut sum = 0;
+        for (a, b) in whole.iter().zip(vector) {
+            sum += i32::from(*a) * i32::from(*b as i8);
         }
-        sums.iter().sum()
+        sum
     }
 
     /// The dot product of `vector`, of length one, with each piece of `pieces`, in [`UNIT`]s; `products` is by piece.
