@@ -1,6 +1,7 @@
 //! Recall: finds what was said earlier in a conversation, without a model.
 
 mod block;
+mod embedding;
 mod index;
 mod provider;
 mod results;

@@ -56,11 +56,13 @@ pub struct Why {
     pub rarity: f32,
     /// Share of a standing wish.
     pub standing: f32,
+    /// Share of an embedding model that the caller asked; 0 unless the caller adds it here and to the score.
+    pub embedding: f32,
 }
 
 impl Why {
     /// The features by name, with the share that each has in the score.
-    pub fn features(&self) -> [(&'static str, f32); 11] {
+    pub fn features(&self) -> [(&'static str, f32); 12] {
         [
             ("words", self.near),
             ("sense", self.sense),
@@ -73,6 +75,7 @@ impl Why {
             ("time words", self.time_words),
             ("rarity", self.rarity),
             ("standing wish", self.standing),
+            ("embedding", self.embedding),
         ]
     }
 }
