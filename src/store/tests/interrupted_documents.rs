@@ -78,6 +78,33 @@ pub(super) async fn exchanges(
     }
 }
 
+/// Works on a copy of the directory in which one call fails, or all from that one on: each call in turn. `check` gets
+/// the outcome, the copy as the next process finds it, and which calls failed. Returns how often a call failed.
+pub(super) async fn at_each_failure<T>(
+    memory: &MemoryDirectory,
+    options: impl Fn() -> StoreOptions,
+    work: impl AsyncFn(&FileConversationStore) -> T,
+    mut check: impl AsyncFnMut(T, &Arc<MemoryDirectory>, &str),
+) -> usize {
+    let mut reached = 0;
+    for times in [1, usize::MAX] {
+        for after in 0..400 {
+            let copy = copied(memory);
+            let faulty = FaultyDirectory::over(copy.clone());
+            let store = open(options(), &faulty).await;
+            faulty.fail(Call::Any, after, times, broken);
+            let outcome = work(&store).await;
+            if !faulty.was_reached() {
+                break;
+            }
+            reached += 1;
+            drop(store);
+            check(outcome, &copy, &format!("{times} times after {after}")).await;
+        }
+    }
+    reached
+}
+
 pub(super) async fn words(store: &FileConversationStore) -> Vec<String> {
     let reading = store.read_tail(usize::MAX).await.unwrap();
     reading.messages.iter().map(|stored| stored.message.content.clone()).collect()
@@ -194,29 +221,25 @@ async fn a_forgotten_message_does_not_come_back_with_a_backup_of_a_snapshot() {
     store.save_snapshot(snap.clone()).await.unwrap();
     let backup = memory.folder("snapshots").read(&snap.id).unwrap().unwrap();
     let mut bad = Vec::new();
-    for times in [1, usize::MAX] {
-        for after in 0..200 {
-            let copy = copied(&memory);
-            let faulty = FaultyDirectory::over(copy.clone());
-            let store = open(options(&clock), &faulty).await;
-            faulty.fail(Call::Any, after, times, broken);
-            let first = store.forget(&[1..=1]).await;
-            if !faulty.was_reached() {
-                break;
-            }
-            drop(store);
-            let store = open(options(&clock), &copy).await;
-            if first.is_err() {
+    let forget = async |store: &FileConversationStore| store.forget(&[1..=1]).await.is_ok();
+    at_each_failure(
+        &memory,
+        || options(&clock),
+        forget,
+        async |told, copy, what| {
+            let store = open(options(&clock), copy).await;
+            if !told {
                 store.forget(&[1..=1]).await.unwrap();
             }
             copy.folder("snapshots").replace(&snap.id, &backup).unwrap();
-            let fresh = open(options(&clock), &copy).await;
+            let fresh = open(options(&clock), copy).await;
             let (snapshots, _) = fresh.snapshots().await.unwrap();
             if snapshots.iter().any(|s| s.messages.iter().any(|m| m.seq == 1)) {
-                bad.push((times, after));
+                bad.push(what.to_owned());
             }
-        }
-    }
+        },
+    )
+    .await;
     assert!(bad.is_empty(), "the words are back after a failure at calls {bad:?}");
 }
 
@@ -239,31 +262,27 @@ async fn forgetting_reaches_every_copy_or_is_not_acknowledged() {
         .unwrap();
     assert_eq!(copies.len(), 4);
     let mut bad = Vec::new();
-    for times in [1, usize::MAX] {
-        for after in 0..400 {
-            let copy = copied(&memory);
-            let faulty = FaultyDirectory::over(copy.clone());
-            let store = open(options(&clock), &faulty).await;
-            faulty.fail(Call::Any, after, times, broken);
-            let first = store.forget(&[1..=1]).await;
-            if !faulty.was_reached() {
-                break;
-            }
-            drop(store);
-            let store = open(options(&clock), &copy).await;
-            if first.is_err() {
+    let forget = async |store: &FileConversationStore| store.forget(&[1..=1]).await.is_ok();
+    at_each_failure(
+        &memory,
+        || options(&clock),
+        forget,
+        async |told, copy, what| {
+            let store = open(options(&clock), copy).await;
+            if !told {
                 store.forget(&[1..=1]).await.unwrap();
             }
             let there = words(&store).await;
             let saved = saved_words(&store).await;
             if there.contains(&"q1".to_owned()) || saved.iter().flatten().any(|w| w == "q1") {
-                bad.push((times, after, first.is_ok()));
+                bad.push((what.to_owned(), told));
             }
-            assert_eq!(there.iter().filter(|w| *w == "a1").count(), 2, "{there:?} {times} {after}");
+            assert_eq!(there.iter().filter(|w| *w == "a1").count(), 2, "{there:?} {what}");
             store.append_message(say(&clock, ChatRole::User, "next")).await.unwrap();
-            sound(&store, &format!("{times} {after}")).await;
-        }
-    }
+            sound(&store, what).await;
+        },
+    )
+    .await;
     assert!(bad.is_empty(), "q1 is still there after a failure at calls {bad:?}");
 }
 
@@ -276,25 +295,17 @@ async fn what_has_expired_does_not_come_back_though_a_call_fails_while_it_is_rem
     exchanges(&store, &clock, 1..=4).await;
     clock.advance(SignedDuration::from_hours(48));
     let mut bad = Vec::new();
-    for times in [1, usize::MAX] {
-        for after in 0..400 {
-            let copy = copied(&memory);
-            let faulty = FaultyDirectory::over(copy.clone());
-            let store = open(opts(), &faulty).await;
-            faulty.fail(Call::Any, after, times, broken);
-            let first = store.append_message(say(&clock, ChatRole::User, "new")).await;
-            if !faulty.was_reached() {
-                break;
-            }
-            drop(store);
-            let store = open(opts(), &copy).await;
-            let there = words(&store).await;
-            let expected: &[&str] = if first.is_ok() { &["new"] } else { &[] };
-            if there != expected && there != ["new"] {
-                bad.push((times, after, first.is_ok(), there));
-            }
+    let append = async |store: &FileConversationStore| {
+        store.append_message(say(&clock, ChatRole::User, "new")).await.is_ok()
+    };
+    at_each_failure(&memory, opts, append, async |told, copy, what| {
+        let there = words(&open(opts(), copy).await).await;
+        let expected: &[&str] = if told { &["new"] } else { &[] };
+        if there != expected && there != ["new"] {
+            bad.push((what.to_owned(), told, there));
         }
-    }
+    })
+    .await;
     assert!(bad.is_empty(), "{bad:?}");
 }
 

@@ -6,8 +6,9 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 use crate::directory::memory::MemoryDirectory;
-use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken};
-use crate::store::tests::interrupted_documents::{clock, copied, exchanges, open, options, words};
+use crate::store::tests::interrupted_documents::{
+    at_each_failure, clock, exchanges, open, options, words,
+};
 use crate::store::{
     Batch, ConversationStore, DocumentId, FileConversationStore, StoreBackend, StoreState,
 };
@@ -30,31 +31,25 @@ async fn no_segment_outlives_a_forgotten_message_whatever_fails() {
     exchanges(&store, &clock, 1..=3).await;
     let state = store.state().await.unwrap();
     store.commit(batch(&state, b"of six messages")).await.unwrap();
-    let mut reached = 0;
-    for times in [1, usize::MAX] {
-        for after in 0..400 {
-            let copy = copied(&memory);
-            let faulty = FaultyDirectory::over(copy.clone());
-            let store = open(options(&clock), &faulty).await;
-            faulty.fail(Call::Any, after, times, broken);
-            let first = store.forget(&[1..=1]).await;
-            if !faulty.was_reached() {
-                break;
-            }
-            reached += 1;
-            drop(store);
-            let store = open(options(&clock), &copy).await;
+    let forget = async |store: &FileConversationStore| store.forget(&[1..=1]).await.is_ok();
+    let reached = at_each_failure(
+        &memory,
+        || options(&clock),
+        forget,
+        async |told, copy, what| {
+            let store = open(options(&clock), copy).await;
             let state = store.state().await.unwrap();
             let is_forgotten = state.forgotten().any(|range| range.contains(&1));
-            assert!(is_forgotten || first.is_err(), "{times} {after}");
+            assert!(is_forgotten || !told, "{what}");
             if is_forgotten {
-                assert_eq!(segment(&store).await, None, "{times} {after}");
+                assert_eq!(segment(&store).await, None, "{what}");
             }
             store.forget(&[1..=1]).await.unwrap();
-            assert_eq!(segment(&store).await, None, "{times} {after}");
+            assert_eq!(segment(&store).await, None, "{what}");
             assert!(!words(&store).await.contains(&"q1".to_owned()));
-        }
-    }
+        },
+    )
+    .await;
     assert!(reached > 20, "{reached}");
 }
 
@@ -66,26 +61,24 @@ async fn a_segment_is_the_old_or_the_new_one_whatever_fails() {
     exchanges(&store, &clock, 1..=3).await;
     let state = store.state().await.unwrap();
     store.commit(batch(&state, b"old")).await.unwrap();
-    let mut reached = 0;
-    for times in [1, usize::MAX] {
-        for after in 0..400 {
-            let copy = copied(&memory);
-            let faulty = FaultyDirectory::over(copy.clone());
-            let store = open(options(&clock), &faulty).await;
-            let state = store.state().await.unwrap();
-            faulty.fail(Call::Any, after, times, broken);
-            let outcome = store.commit(batch(&state, b"new")).await;
-            if !faulty.was_reached() {
-                break;
-            }
-            reached += 1;
-            drop(store);
-            let found = segment(&open(options(&clock), &copy).await).await;
+    let write = async |store: &FileConversationStore| {
+        let state = store.state().await?;
+        store.commit(batch(&state, b"new")).await
+    };
+    let reached = at_each_failure(
+        &memory,
+        || options(&clock),
+        write,
+        async |told, copy, what| {
+            let store = open(options(&clock), copy).await;
+            let found = segment(&store).await;
             let is_new = found.as_deref() == Some(b"new");
-            assert!(is_new || found.as_deref() == Some(b"old"), "{times} {after}: {found:?}");
-            assert!(is_new || outcome.is_err(), "{times} {after}");
-        }
-    }
+            assert!(is_new || found.as_deref() == Some(b"old"), "{what}: {found:?}");
+            assert!(is_new || told.is_err(), "{what}");
+            assert_eq!(words(&store).await.len(), 6, "{what}");
+        },
+    )
+    .await;
     assert!(reached > 5, "{reached}");
 }
 

@@ -14,11 +14,14 @@ use crate::directory::Directory;
 use crate::scope::Scope;
 use crate::store::admin::rekey::Rekey;
 use crate::store::tests::failing_storage::said;
-use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
+use crate::store::{
+    Batch, ConversationStore, DocumentId, FileConversationStore, StoreBackend, StoreOptions,
+};
 use crate::{EncryptionKey, Result};
 use disk::{CutOutcome, Disk};
 use process::{Fault, Process};
 
+const SEGMENT: DocumentId = DocumentId::Segment(0);
 /// More calls than any process here makes.
 const MOST_CALLS: usize = 1000;
 
@@ -73,13 +76,21 @@ impl MessageRefs {
         true
     }
 
-    /// Appends single messages and batches, so that there are files, packs and files that move to packs. Forgets one
-    /// message. Retries each failed step once.
+    /// Writes a segment of the search index that lists the messages.
+    async fn index(&self, store: &FileConversationStore) {
+        let Ok(state) = store.state().await else { return };
+        let bytes: Vec<u8> = self.kept.keys().flat_map(|seq| seq.to_le_bytes()).collect();
+        let _ = store.commit(Batch::new(&state).write(SEGMENT, bytes.into())).await;
+    }
+
+    /// Appends single messages and batches, so that there are files, packs and files that move to packs. Writes a
+    /// segment of the search index. Forgets one message. Retries each failed step once.
     async fn work(&mut self, root: &Arc<dyn Directory>, scope: &Scope) {
         let Ok(store) = open(root, scope).await else { return };
         for count in [1, 5, 1, 1] {
             let _ = self.append(&store, count).await || self.append(&store, count).await;
         }
+        self.index(&store).await;
         let second = self.kept.keys().nth(1).copied();
         if let Some(seq) = second {
             // It may be gone once its deletion was requested.
@@ -107,6 +118,10 @@ impl MessageRefs {
                 assert_eq!(there.get(seq), Some(&words), "{context}: {seq} is lost: {there:?}");
             }
             assert!(!self.forgotten.iter().any(|seq| there.contains_key(seq)), "{context}");
+            let segment = store.document(&SEGMENT).await.unwrap().unwrap_or_default();
+            let indexed = segment.as_chunks::<8>().0.iter().map(|seq| u64::from_le_bytes(*seq));
+            let gone: Vec<u64> = indexed.filter(|seq| !there.contains_key(seq)).collect();
+            assert!(gone.is_empty(), "{context}: a segment holds {gone:?}");
             let next = store.append_message(said("next")).await.unwrap().seq;
             assert!(next > self.kept.keys().last().copied().unwrap_or(0), "{context}");
             let report = store.verify(|_| {}).await.unwrap();
