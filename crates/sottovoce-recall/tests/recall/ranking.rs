@@ -4,7 +4,7 @@ use crate::conversations::{Conversation, conversations};
 use jiff::{civil::date, tz::TimeZone};
 use proptest::prelude::*;
 use serde::Deserialize;
-use sottovoce_recall::{Asked, BuildOptions, Hit, Index, Question, Segment, Turn};
+use sottovoce_recall::{Asked, BuildOptions, Hit, Index, Question, Role, Segment, Turn};
 
 #[derive(Deserialize)]
 struct Ranking {
@@ -120,6 +120,69 @@ proptest! {
         rebuilt.insert(7, Segment::build(kept, &BuildOptions::default()));
         for asking in &conversation.qas {
             prop_assert!(rank(&mut index, &asking.q) == rank(&mut rebuilt, &asking.q), "{}", asking.q);
+        }
+    }
+}
+
+const WORDS: [&str; 14] = [
+    "dog", "Bruno", "called", "my", "Tuesday", "I", "always", "garden", "7", "犬", "und", "der",
+    "naïve", "Anna.",
+];
+
+/// A turn of a corpus that nobody would say: words by number, minutes since the one before, role, speaker, thread.
+type Said = (Vec<usize>, i64, usize, usize, usize);
+
+fn said() -> impl Strategy<Value = Said> {
+    let minutes = prop_oneof![-600i64..600, Just(0), Just(100_000)];
+    (prop::collection::vec(0..WORDS.len(), 0..60), minutes, 0usize..3, 0usize..3, 0usize..2)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn neither_segments_nor_forgetting_change_the_ranking_of_any_corpus(
+        corpus in prop::collection::vec(said(), 1..40),
+        cuts in prop::collection::vec(0usize..40, 0..6),
+        tail in 0usize..40,
+        ask in prop::collection::vec(0usize..40, 0..4),
+        forgotten in prop::collection::btree_set(0u64..40, 0..20),
+        visible in 0u64..4,
+    ) {
+        let texts: Vec<String> = corpus
+            .iter()
+            .map(|said| said.0.iter().map(|word| WORDS[*word]).collect::<Vec<_>>().join(" "))
+            .collect();
+        let mut at = 1_700_000_000_000;
+        let mut turns = Vec::new();
+        for (seq, ((_, minutes, role, speaker, thread), text)) in (0..).zip(corpus.iter().zip(&texts)) {
+            at += minutes * 60_000;
+            let role = [Role::User, Role::Assistant, Role::Tool][*role];
+            let day = (at / 86_400_000) as i32;
+            turns.push(Turn {
+                speaker: [None, Some("Anna"), Some("Ben")][*speaker],
+                thread: [None, Some("other")][*thread],
+                ..Turn::new(seq, at, day, role, text)
+            });
+        }
+        let mut index = divided(&turns, &cuts, turns.len() - tail.min(turns.len()), &ask);
+        index.retain(|seq| !forgotten.contains(&seq));
+        turns.retain(|turn| !forgotten.contains(&turn.seq));
+        let mut anew = Index::default();
+        anew.insert(0, Segment::build(turns.iter().copied(), &BuildOptions::default()));
+        if turns.is_empty() {
+            return Ok(());
+        }
+        for asked in ["What is my dog called?", "Was ist der naïve Bruno?", "when did Anna dog Tuesday", "犬"] {
+            prop_assert!(rank(&mut index, asked) == rank(&mut anew, asked), "{}", asked);
+            // What is visible is what is left of all, and the best are its beginning.
+            let question = question(&anew, asked);
+            let mut all = anew.rank(&question, |_| true, usize::MAX);
+            all.retain(|hit| hit.seq % 4 >= visible);
+            for n in [1, 3, 100] {
+                let best = index.rank(&question, |seq| seq % 4 >= visible, n);
+                prop_assert!(best == all[..n.min(all.len())], "{} of {}", n, asked);
+            }
         }
     }
 }
