@@ -1,4 +1,4 @@
-"""A server such as Ollama that says what a check tells it to, and remembers what it was asked."""
+"""A server such as Ollama that says what a check tells it to, and remembers what it was asked. It speaks OpenAI's protocol too."""
 
 import json
 import threading
@@ -13,6 +13,7 @@ class Model:
 
     def __init__(self, pieces=("It is ", "fine."), pause=0.0, stall_after=None):
         self.pieces, self.pause, self.stall_after = list(pieces), pause, stall_after
+        self.bodies = []  # As they came, of all requests with a body.
         self.asked, self.go_on, self.stalled = [], threading.Event(), threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
@@ -44,15 +45,29 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         models = [{"name": f"{NAME}:latest", "model": f"{NAME}:latest", "size": 1}]
         answers = {"/api/version": {"version": "0.33.0"}, "/api/tags": {"models": models}, "/api/ps": {"models": []}}
+        answers["/v1/models"] = {"object": "list", "data": [{"id": NAME, "object": "model", "created": 1, "owned_by": "library"}]}
         self._whole(answers.get(self.path, {}))
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        raw = self.rfile.read(int(self.headers["content-length"]))
+        body = json.loads(raw)
+        if self.path != "/api/show":
+            self.server.model.bodies.append(raw)
+        if self.path in ("/api/embed", "/v1/embeddings"):
+            data = [{"object": "embedding", "index": 0, "embedding": [0.5, 0.25]}]
+            return self._whole({"model": NAME, "embeddings": [[0.5, 0.25]], "object": "list", "data": data,
+                                "usage": {"prompt_tokens": 1, "total_tokens": 1}})
         if self.path == "/api/show":
             info = {"general.architecture": "llama", "llama.context_length": 32768}
             return self._whole({"capabilities": ["completion"], "model_info": info})
         model = self.server.model
-        only_loads = not body.get("messages")
+        if self.path.startswith("/v1/"):
+            model.asked.append(body)
+            try:
+                return self._complete(model, body) if self.path == "/v1/chat/completions" else self._respond(model, body)
+            except OSError:
+                return  # Whoever asked has gone.
+        only_loads = not body.get("messages") and not body.get("prompt")
         only_reads = not body.get("stream", True) and body.get("options", {}).get("num_predict") == 1
         if only_loads or only_reads:
             return self._whole({"model": NAME, "message": {"role": "assistant", "content": ""}, "done": True})
@@ -62,10 +77,44 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             pass  # Whoever asked has gone.
 
+    def _events(self, events):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            self._chunk(f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _complete(self, model, body):
+        part = {"id": "c1", "created": 1, "model": body["model"]}
+        usage = {"prompt_tokens": 12, "completion_tokens": 4, "total_tokens": 16}
+        if not body.get("stream"):
+            message = {"role": "assistant", "content": "".join(model.pieces)}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            return self._whole({**part, "object": "chat.completion", "choices": [choice], "usage": usage})
+        chunk = lambda delta, why=None: {**part, "object": "chat.completion.chunk", "choices": [
+            {"index": 0, "delta": delta, "finish_reason": why}]}
+        self._events([*(chunk({"role": "assistant", "content": piece}) for piece in model.pieces), chunk({}, "stop"), "[DONE]"])
+
+    def _respond(self, model, body):
+        text = "".join(model.pieces)
+        message = {"type": "message", "id": "m1", "role": "assistant", "status": "completed",
+                   "content": [{"type": "output_text", "text": text, "annotations": []}]}
+        response = {"id": f"r{len(model.asked)}", "object": "response", "created_at": 1, "model": body["model"], "status": "completed",
+                    "output": [message], "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        if not body.get("stream"):
+            return self._whole(response)
+        delta = lambda piece: {"type": "response.output_text.delta", "item_id": "m1", "output_index": 0, "content_index": 0,
+                               "delta": piece, "sequence_number": 1, "logprobs": []}
+        self._events([*map(delta, model.pieces), {"type": "response.completed", "sequence_number": 9, "response": response}])
+
     def _say(self, model, body):
         line = lambda **more: {"model": body["model"], "created_at": "2026-01-01T00:00:00Z", **more}
         words = lambda text: {"role": "assistant", "content": text}
         counts = {"prompt_eval_count": 12, "eval_count": 4, "done_reason": "stop"}
+        if self.path == "/api/generate":
+            return self._whole(line(response="".join(model.pieces), done=True, **counts))
         if not body.get("stream", True):
             return self._whole(line(message=words("".join(model.pieces)), done=True, **counts))
         self.send_response(200)

@@ -53,7 +53,11 @@ class Store:
 
     def messages(self, context):
         """What a context holds, as the program itself tells it: pairs of who speaks and the words."""
-        lines = self.run("--scope", f"named/{context}", "tail", "-n", "1000", "--json").splitlines()
+        return self.scope(f"named/{context}")
+
+    def scope(self, scope):
+        """The same of any conversation."""
+        lines = self.run("--scope", scope, "tail", "-n", "1000", "--json").splitlines()
         return [(line["role"].lower(), line["content"]) for line in map(json.loads, lines)]
 
     async def keeps(self, context, *wanted):
@@ -105,6 +109,38 @@ class Http:
         self.process.terminate()
         try:
             return self.process.wait(10)
+        finally:
+            self.process.kill()
+            self._reader.join(5)
+
+
+class Endpoint:
+    """A `sottovoce serve` that listens; `errors` is what it said on standard error so far."""
+
+    def __init__(self, store, **settings):
+        self.process = subprocess.Popen([PROGRAM, "--verbose", "serve", "--addr", "127.0.0.1:0"], cwd=store.folder,
+                                        env={**store.environment, **settings}, stderr=subprocess.PIPE, text=True)
+        self.errors, self.url = "", None
+        for line in self.process.stderr:
+            self.errors += line
+            if found := re.search(r"serving at (http://\S+)", line):
+                self.url = found[1]
+                break
+        assert self.url, self.errors
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.errors += line
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(15)
         finally:
             self.process.kill()
             self._reader.join(5)
