@@ -102,6 +102,22 @@ impl Served {
         self.serving = Some(tokio::spawn(serving));
     }
 
+    /// A server that speaks TLS.
+    #[cfg(feature = "tls")]
+    pub(crate) async fn with_tls(certificate: &Path, key: &Path) -> Self {
+        let mut served = Self::start().await;
+        served.stop().await;
+        let clock: Arc<dyn Clock> = served.clock.clone();
+        let hub = Hub::new(served.config.clone(), vec![self::key()], clock).unwrap();
+        let address = "127.0.0.1:0".parse().unwrap();
+        let listening = listen(address, Access::default()).await.unwrap();
+        let listening = listening.tls(certificate, key).unwrap();
+        served.url = format!("http://{}", listening.address());
+        served.stop = CancellationToken::new();
+        served.serving = Some(tokio::spawn(serve(listening, hub, served.stop.clone())));
+        served
+    }
+
     /// Stops the server as a signal does, and waits for its end.
     pub(crate) async fn stop(&mut self) {
         self.stop.cancel();

@@ -18,4 +18,6 @@ mod memory;
 mod pass_through;
 mod scopes;
 mod sessions;
+#[cfg(feature = "tls")]
+mod tls;
 mod tools;

@@ -1,0 +1,187 @@
+//! What the endpoint adds to the time of the first word, and how much of a prompt stays as it was.
+//!
+//! `cargo bench -p sottovoce-serve -- [MESSAGES…]`, 100 and 1,000,000 messages unless given. The model server is scripted and
+//! answers at once, so that only the endpoint's own work shows.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "this is a measurement"
+)]
+
+#[path = "../../../tests/common/ollama.rs"]
+mod ollama;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sottovoce::{ChatMessage, ChatRole, Config, ConversationStore, EncryptionKey, SystemClock};
+use sottovoce_serve::{Access, Hub, listen, serve};
+use tokio_util::sync::CancellationToken;
+
+use ollama::{Ask, OllamaStub};
+
+/// What is asked: a command, which recalls nothing, and a question about the past, which does.
+const ASKED: [(&str, &str); 2] = [
+    ("command", "Turn the light on, please, number"),
+    ("question", "What did I say about the garden, number"),
+];
+const ROUNDS: usize = 100;
+
+fn main() {
+    let sizes: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![100, 1_000_000] } else { sizes };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for messages in sizes {
+        runtime.block_on(measure(messages));
+    }
+    runtime.block_on(unchanged());
+}
+
+struct Served {
+    stub: OllamaStub,
+    url: String,
+    stop: CancellationToken,
+    _root: tempfile::TempDir,
+}
+
+async fn start(messages: u64) -> Served {
+    let (root, stub) = (tempfile::tempdir().unwrap(), OllamaStub::start());
+    let environment: [(OsString, OsString); 2] = [
+        ("SOTTOVOCE__CONTEXT__STORAGEROOT".into(), root.path().as_os_str().to_owned()),
+        ("SOTTOVOCE__LANGUAGEMODEL__BASEURL".into(), stub.url().into()),
+    ];
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/none.json");
+    let config = Config::load_with(Some(&file), environment).unwrap();
+    let key = Arc::new(EncryptionKey::from_secret("a long secret for measuring").unwrap());
+    let clock = Arc::new(SystemClock);
+    let scope = sottovoce::Scope::Default;
+    let store = config.open_store_with(vec![Arc::clone(&key)], scope, clock.clone()).await.unwrap();
+    let topics =
+        ["the garden", "leek soup", "the train to town", "my sister's birthday", "the news"];
+    for part in 0..messages.div_ceil(10_000) {
+        let numbers = part * 10_000..messages.min((part + 1) * 10_000);
+        let said = numbers.map(|number| {
+            let role = if number % 2 == 0 { ChatRole::User } else { ChatRole::Assistant };
+            let topic = topics[number as usize / 2 % topics.len()];
+            let words =
+                format!("Number {number} of what there is to say about {topic} on that day.");
+            let at = 1_700_000_000 + i64::try_from(number).unwrap() * 30;
+            ChatMessage::at(role, words, jiff::Timestamp::from_second(at).unwrap())
+        });
+        store.append_all(said.collect()).await.unwrap();
+    }
+    let hub = Hub::new(config, vec![key], clock).unwrap();
+    let listening = listen("127.0.0.1:0".parse().unwrap(), Access::default()).await.unwrap();
+    let (url, stop) = (format!("http://{}", listening.address()), CancellationToken::new());
+    tokio::spawn(serve(listening, hub, stop.clone()));
+    Served { stub, url, stop, _root: root }
+}
+
+fn body(messages: &[Value]) -> String {
+    json!({ "model": "llama3.2", "messages": messages, "stream": true, "keep_alive": -1.0 })
+        .to_string()
+}
+
+async fn first_word(client: &reqwest::Client, url: &str, words: &str) -> (Duration, String) {
+    let messages = [
+        json!({ "role": "system", "content": "You are a voice assistant." }),
+        json!({ "role": "user", "content": words }),
+    ];
+    let request = client.post(format!("{url}/api/chat")).body(body(&messages)).build().unwrap();
+    let begun = Instant::now();
+    let mut response = client.execute(request).await.unwrap();
+    assert!(response.chunk().await.unwrap().is_some());
+    let took = begun.elapsed();
+    let header =
+        |name: &str| response.headers().get(name).map_or("", |v| v.to_str().unwrap()).to_owned();
+    let recalled = header("x-sottovoce-recalled");
+    while response.chunk().await.unwrap().is_some() {}
+    (took, recalled)
+}
+
+async fn measure(messages: u64) {
+    let served = start(messages).await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    // Opens the conversation and loads the index, as a client that looks for models does.
+    let begun = Instant::now();
+    loop {
+        let (_, recalled) =
+            first_word(&client, &served.url, "What did I say about the garden?").await;
+        if recalled != "0" || begun.elapsed() > Duration::from_secs(120) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    println!("{messages} messages; the index was there after {:.1?}", begun.elapsed());
+    for (kind, asked) in ASKED {
+        let (mut direct, mut through, mut recalled) = (Vec::new(), Vec::new(), 0);
+        for round in 0..ROUNDS {
+            let words = format!("{asked} {round}?");
+            direct.push(first_word(&client, &served.stub.url(), &words).await.0);
+            let (took, found) = first_word(&client, &served.url, &words).await;
+            through.push(took);
+            recalled += usize::from(found != "0");
+        }
+        let of = |times: &mut Vec<Duration>| {
+            times.sort();
+            (times[ROUNDS / 2], times[ROUNDS * 95 / 100])
+        };
+        let (direct, through) = (of(&mut direct), of(&mut through));
+        println!(
+            "  {kind:8}  directly {:.2?} (95 %: {:.2?})  through the endpoint {:.2?} ({:.2?})  added {:.2?}; \
+             {recalled} of {ROUNDS} recalled something",
+            direct.0,
+            direct.1,
+            through.0,
+            through.1,
+            through.0.saturating_sub(direct.0)
+        );
+    }
+    served.stop.cancel();
+}
+
+/// Twenty turns of one session as Home Assistant sends them, with a time that changes: how much of each prompt is as it was.
+async fn unchanged() {
+    let served = start(100).await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut said = Vec::new();
+    for turn in 0..20 {
+        let rules = "You are a voice assistant for a house. Answer in plain sentences. ".repeat(12);
+        let system =
+            format!("{rules}\nCurrent time is 09:26:{turn:02}. Today's date is 2026-11-23.");
+        let words =
+            ["Turn the lamp on.", "What did I say about the garden?", "Thank you."][turn % 3];
+        said.push(json!({ "role": "user", "content": format!("{words} That was number {turn}.") }));
+        let all = [vec![json!({ "role": "system", "content": system })], said.clone()].concat();
+        let request = client.post(format!("{}/api/chat", served.url)).body(body(&all));
+        request.send().await.unwrap().bytes().await.unwrap();
+        said.push(json!({ "role": "assistant", "content": "Fine." }));
+    }
+    let bodies: Vec<Vec<String>> = served
+        .stub
+        .seen(Ask::Reply)
+        .iter()
+        .map(|seen| {
+            let messages = seen.json()["messages"].as_array().unwrap().clone();
+            messages.iter().map(|m| format!("{}: {}\n", m["role"], m["content"])).collect()
+        })
+        .collect();
+    let texts: Vec<String> = bodies.iter().map(|lines| lines.concat()).collect();
+    let pairs = texts.iter().zip(texts.iter().skip(1));
+    let (mut same, mut whole) = (0, 0);
+    for (one, next) in pairs {
+        same += one.bytes().zip(next.bytes()).take_while(|(a, b)| a == b).count();
+        whole += next.len();
+    }
+    println!(
+        "20 turns: {:.1} % of the characters of prompts are as they were",
+        same as f64 * 100.0 / whole as f64
+    );
+    served.stop.cancel();
+}
