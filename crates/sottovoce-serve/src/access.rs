@@ -172,7 +172,10 @@ impl Access {
             return Ok(());
         }
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Refusal::Host)?;
-        if is_known(&host_name(host)) { Ok(()) } else { Err(Refusal::Host) }
+        let host = host_name(host);
+        // A number is nobody's domain name.
+        let is_number = host.parse::<IpAddr>().is_ok();
+        if is_number || is_known(&host) { Ok(()) } else { Err(Refusal::Host) }
     }
 }
 
@@ -255,10 +258,17 @@ mod tests {
     fn a_web_page_does_not_reach_the_server_through_its_own_domain_name() {
         let access = Access::default().hosts(["Pi.local".to_owned()]);
         let loopback: IpAddr = "127.0.0.1".parse().unwrap();
-        for good in ["localhost:11435", "127.0.0.1", "[::1]:11435", "pi.local:11435", "PI.local"] {
+        for good in [
+            "localhost:11435",
+            "127.0.0.1",
+            "[::1]:11435",
+            "pi.local:11435",
+            "PI.local",
+            "192.168.1.4",
+        ] {
             assert_eq!(access.check_host(&with(HOST, good), loopback), Ok(()), "{good}");
         }
-        for bad in ["evil.example:11435", "", "192.168.1.4", "localhost.evil.example"] {
+        for bad in ["evil.example:11435", "", "127.0.0.1.evil.example", "localhost.evil.example"] {
             assert!(access.check_host(&with(HOST, bad), loopback).is_err(), "{bad}");
         }
         assert!(access.check_host(&HeaderMap::new(), loopback).is_err());

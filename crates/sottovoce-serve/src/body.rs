@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,6 +26,8 @@ pub(crate) enum Body {
 pub(crate) struct Receiver {
     pieces: mpsc::Receiver<Bytes>,
     is_complete: Arc<AtomicBool>,
+    /// Whether the connection had time to send what came before it breaks off.
+    is_sent: bool,
 }
 
 /// Where the pieces of an answer go. Unless it is told that the answer is complete, the connection breaks off at the end,
@@ -39,7 +41,7 @@ pub(crate) struct Sender {
 pub(crate) fn pieces() -> (Sender, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
     let is_complete = Arc::<AtomicBool>::default();
-    let body = Receiver { pieces: receiver, is_complete: Arc::clone(&is_complete) };
+    let body = Receiver { pieces: receiver, is_complete: Arc::clone(&is_complete), is_sent: false };
     (Sender { pieces: sender, is_complete }, Body::Pieces(body))
 }
 
@@ -69,11 +71,16 @@ impl http_body::Body for Body {
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match &mut *self {
             Self::Whole(whole) => Poll::Ready(whole.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Pieces(body) => body.pieces.poll_recv(context).map(|piece| match piece {
-                Some(piece) => Some(Ok(Frame::data(piece))),
-                None if body.is_complete.load(Ordering::Acquire) => None,
-                None => Some(Err(io::ErrorKind::ConnectionAborted.into())),
-            }),
+            Self::Pieces(body) => match ready!(body.pieces.poll_recv(context)) {
+                Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
+                None if body.is_complete.load(Ordering::Acquire) => Poll::Ready(None),
+                // An error would discard what is not sent yet.
+                None if !std::mem::replace(&mut body.is_sent, true) => {
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                None => Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into()))),
+            },
         }
     }
 

@@ -57,7 +57,7 @@ impl OpenScope {
         let known = sessions.session(session).ok_or(Error::ShuttingDown)?;
         let aligned = known.aligned(&said);
         let (first, newest) = (known.first, known.turns.len() - 1);
-        let utterance = known.turns.get(newest).map(|turn| Arc::clone(&turn.utterance));
+        let utterance = known.turns.get(newest).and_then(|turn| turn.utterance.clone());
         let utterance = utterance.ok_or(Error::ShuttingDown)?;
 
         let earlier = Earlier::of(self, thread.as_deref()).await?;
@@ -66,7 +66,7 @@ impl OpenScope {
         let history = earlier.before(first, limit).await?;
         let mut offered: HashSet<u64> = seqs(&history).collect();
         for turn in aligned.iter().flatten().filter_map(|at| known.turns.get(*at)) {
-            offered.insert(turn.utterance.seq);
+            offered.insert(turn.seq);
             offered.extend(turn.stored.iter().copied().chain(seqs(&turn.recalled)));
         }
         let mut failed = None;
@@ -126,7 +126,7 @@ impl OpenScope {
             let recent: Vec<_> =
                 recent.into_iter().filter(|stored| stored.message.thread_id == *thread).collect();
             if let Some((turns, fit)) = sessions.recover(said, &recent, now) {
-                let first = turns.first().map_or(0, |turn| turn.utterance.seq);
+                let first = turns.first().map_or(0, |turn| turn.seq);
                 known = Some((sessions.begin(said, first, turns), fit));
             }
         }
@@ -134,7 +134,7 @@ impl OpenScope {
             // The utterance may have been forgotten, and is said again then.
             let newest = sessions.session(session).and_then(|session| session.turns.last());
             if let Some(newest) = newest {
-                let seq = newest.utterance.seq;
+                let seq = newest.seq;
                 if !self.store.read_seqs(seq..=seq).await?.messages.is_empty() {
                     return Ok((session, true));
                 }
@@ -168,16 +168,14 @@ impl OpenScope {
         else {
             return Ok(());
         };
-        let new: Vec<ChatMessage> = since
-            .iter()
-            .skip(turn.recorded)
-            .filter_map(|line| self.message(line, &turn.utterance))
-            .collect();
+        let Some(utterance) = turn.utterance.clone() else { return Ok(()) };
+        let new = since.iter().skip(turn.recorded);
+        let new: Vec<ChatMessage> = new.filter_map(|line| self.message(line, &utterance)).collect();
         turn.recorded = turn.recorded.max(since.len());
         if new.is_empty() {
             return Ok(());
         }
-        match self.store.append_answers(new, &turn.utterance).await {
+        match self.store.append_answers(new, &utterance).await {
             Ok(stored) => turn.stored.extend(stored.iter().map(|stored| stored.seq)),
             // What cannot be stored is the client's own, and goes on to the model all the same.
             Err(

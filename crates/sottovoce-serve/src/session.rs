@@ -46,7 +46,11 @@ pub(crate) struct Session {
 /// An utterance of a session, and what followed it.
 pub(crate) struct Turn {
     digest: u64,
-    pub(crate) utterance: Arc<StoredMessage>,
+    /// The utterance's number, and when it was said.
+    pub(crate) seq: u64,
+    at: Timestamp,
+    /// The utterance, as long as it is the newest of the session.
+    pub(crate) utterance: Option<Arc<StoredMessage>>,
     /// The numbers of its calls, results and answers.
     pub(crate) stored: Vec<u64>,
     answer: Option<u64>,
@@ -143,7 +147,7 @@ impl Sessions {
 
     /// The turn of an utterance in a session, if both are still remembered.
     pub(crate) fn turn(&mut self, session: u64, seq: u64) -> Option<&mut Turn> {
-        self.session(session)?.turns.iter_mut().rfind(|turn| turn.utterance.seq == seq)
+        self.session(session)?.turns.iter_mut().rfind(|turn| turn.seq == seq)
     }
 
     /// Notes the id that the server gave to an answer.
@@ -154,7 +158,8 @@ impl Sessions {
     }
 
     /// Rebuilds a session that is not remembered, from the newest stored messages: the turns of the request that
-    /// are stored. Returns them with whether the newest utterance of the request is one of them.
+    /// are stored. Returns them with how the request continues them. An utterance of a remembered session is not repeated by
+    /// a request that does not fit that session.
     pub(crate) fn recover(
         &self,
         said: &Said,
@@ -179,7 +184,11 @@ impl Sessions {
                 _ => {}
             }
         }
-        fit::recover(said, turns, now)
+        let is_known = |seq: u64| {
+            let mut turns = self.sessions.iter().flat_map(|session| &session.turns);
+            turns.any(|turn| turn.seq == seq)
+        };
+        fit::recover(said, turns, now, is_known)
     }
 }
 
@@ -197,6 +206,9 @@ impl Session {
         if self.turns.len() >= TURNS {
             self.turns.remove(0);
         }
+        if let Some(before) = self.turns.last_mut() {
+            before.utterance = None;
+        }
         self.turns.push(turn);
     }
 
@@ -212,7 +224,9 @@ impl Turn {
     pub(crate) fn new(digest: u64, utterance: &Arc<StoredMessage>) -> Self {
         Self {
             digest,
-            utterance: Arc::clone(utterance),
+            seq: utterance.seq,
+            at: utterance.message.timestamp,
+            utterance: Some(Arc::clone(utterance)),
             stored: Vec::new(),
             answer: None,
             is_answered: false,

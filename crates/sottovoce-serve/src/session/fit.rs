@@ -59,7 +59,7 @@ pub(super) fn fit(said: &Said, turns: &[Turn], now: Timestamp) -> Option<Fit> {
     let (_, earlier) = said.users.split_last()?;
     if earlier.is_empty() {
         // A session may begin with the words of another one, unless these still wait for their answer.
-        let age = now.duration_since(last.utterance.message.timestamp).as_secs().abs();
+        let age = now.duration_since(last.at).as_secs().abs();
         let waits = turns.len() == 1 && !last.is_answered && age <= RETRY;
         return repeats.filter(|_| waits).map(Fit::Repeats);
     }
@@ -97,10 +97,15 @@ pub(super) fn aligned(said: &Said, turns: &[Turn]) -> Vec<Option<usize>> {
 }
 
 /// The turns of a request that are among all stored ones. Turns of other sessions may lie between them.
-pub(super) fn recover(said: &Said, all: Vec<Turn>, now: Timestamp) -> Option<(Vec<Turn>, Fit)> {
+pub(super) fn recover(
+    said: &Said,
+    all: Vec<Turn>,
+    now: Timestamp,
+    is_known: impl Fn(u64) -> bool,
+) -> Option<(Vec<Turn>, Fit)> {
     let (newest, earlier) = said.users.split_last()?;
-    let is_newest = all.last().is_some_and(|turn| turn.digest == *newest);
-    let age = |turn: &Turn| now.duration_since(turn.utterance.message.timestamp).as_secs().abs();
+    let is_newest = all.last().is_some_and(|turn| turn.digest == *newest && !is_known(turn.seq));
+    let age = |turn: &Turn| now.duration_since(turn.at).as_secs().abs();
     let waits = all.last().is_some_and(|turn| !turn.is_answered && age(turn) <= RETRY);
     let repeats = is_newest && (said.is_tool_round || waits);
     let wanted = if repeats { &said.users[..] } else { earlier };
@@ -216,15 +221,19 @@ mod tests {
 
     #[test]
     fn a_forgotten_session_is_found_again_among_what_is_stored() {
-        let (found, fit) = recover(&said(&[2, 4, 5]), turns(&[1, 2, 3, 4]), now()).unwrap();
-        let seqs: Vec<u64> = found.iter().map(|turn| turn.utterance.seq).collect();
+        let (found, fit) =
+            recover(&said(&[2, 4, 5]), turns(&[1, 2, 3, 4]), now(), |_| false).unwrap();
+        let seqs: Vec<u64> = found.iter().map(|turn| turn.seq).collect();
         assert_eq!((seqs, fit), (vec![3, 7], continues(2)));
-        assert!(recover(&said(&[5]), turns(&[1, 2]), now()).is_none());
-        assert!(recover(&said(&[8, 9]), turns(&[1, 2]), now()).is_none());
+        assert!(recover(&said(&[5]), turns(&[1, 2]), now(), |_| false).is_none());
+        assert!(recover(&said(&[8, 9]), turns(&[1, 2]), now(), |_| false).is_none());
         // Answered, so it is said again.
-        assert!(recover(&said(&[2]), turns(&[1, 2]), now()).is_none());
+        assert!(recover(&said(&[2]), turns(&[1, 2]), now(), |_| false).is_none());
         let mut waiting = turns(&[1, 2]);
         waiting[1].is_answered = false;
-        assert_eq!(recover(&said(&[2]), waiting, now()).unwrap().1, repeats(1));
+        assert_eq!(recover(&said(&[2]), waiting, now(), |_| false).unwrap().1, repeats(1));
+        let mut elsewhere = turns(&[1, 2]);
+        elsewhere[1].is_answered = false;
+        assert!(recover(&said(&[2]), elsewhere, now(), |seq| seq == 3).is_none());
     }
 }
