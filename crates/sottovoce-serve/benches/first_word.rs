@@ -43,44 +43,58 @@ fn main() {
     runtime.block_on(unchanged());
 }
 
-struct Served {
+/// A store, and the scripted model server.
+struct Home {
+    root: tempfile::TempDir,
     stub: OllamaStub,
-    url: String,
-    stop: CancellationToken,
-    _root: tempfile::TempDir,
 }
 
-async fn start(messages: u64) -> Served {
-    let (root, stub) = (tempfile::tempdir().unwrap(), OllamaStub::start());
-    let environment: [(OsString, OsString); 2] = [
-        ("SOTTOVOCE__CONTEXT__STORAGEROOT".into(), root.path().as_os_str().to_owned()),
-        ("SOTTOVOCE__LANGUAGEMODEL__BASEURL".into(), stub.url().into()),
-    ];
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/none.json");
-    let config = Config::load_with(Some(&file), environment).unwrap();
-    let key = Arc::new(EncryptionKey::from_secret("a long secret for measuring").unwrap());
-    let clock = Arc::new(SystemClock);
-    let scope = sottovoce::Scope::Default;
-    let store = config.open_store_with(vec![Arc::clone(&key)], scope, clock.clone()).await.unwrap();
-    let topics =
-        ["the garden", "leek soup", "the train to town", "my sister's birthday", "the news"];
-    for part in 0..messages.div_ceil(10_000) {
-        let numbers = part * 10_000..messages.min((part + 1) * 10_000);
-        let said = numbers.map(|number| {
-            let role = if number % 2 == 0 { ChatRole::User } else { ChatRole::Assistant };
-            let topic = topics[number as usize / 2 % topics.len()];
-            let words =
-                format!("Number {number} of what there is to say about {topic} on that day.");
-            let at = 1_700_000_000 + i64::try_from(number).unwrap() * 30;
-            ChatMessage::at(role, words, jiff::Timestamp::from_second(at).unwrap())
-        });
-        store.append_all(said.collect()).await.unwrap();
+impl Home {
+    fn config(&self, recall: bool) -> Config {
+        let mut environment: Vec<(OsString, OsString)> = vec![
+            ("SOTTOVOCE__CONTEXT__STORAGEROOT".into(), self.root.path().as_os_str().to_owned()),
+            ("SOTTOVOCE__LANGUAGEMODEL__BASEURL".into(), self.stub.url().into()),
+        ];
+        if !recall {
+            environment.push(("SOTTOVOCE__CONTEXT__RECALL__TOKENS".into(), "0".into()));
+        }
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/none.json");
+        Config::load_with(Some(&file), environment).unwrap()
     }
-    let hub = Hub::new(config, vec![key], clock).unwrap();
-    let listening = listen("127.0.0.1:0".parse().unwrap(), Access::default()).await.unwrap();
-    let (url, stop) = (format!("http://{}", listening.address()), CancellationToken::new());
-    tokio::spawn(serve(listening, hub, stop.clone()));
-    Served { stub, url, stop, _root: root }
+
+    /// A store with so many messages.
+    async fn with(messages: u64) -> Self {
+        let home = Self { root: tempfile::tempdir().unwrap(), stub: OllamaStub::start() };
+        let (scope, clock) = (sottovoce::Scope::Default, Arc::new(SystemClock));
+        let store = home.config(true).open_store_with(vec![key()], scope, clock).await.unwrap();
+        let topics = ["the garden", "leek soup", "the train to town", "a birthday", "the news"];
+        for part in 0..messages.div_ceil(10_000) {
+            let numbers = part * 10_000..messages.min((part + 1) * 10_000);
+            let said = numbers.map(|number| {
+                let role = if number % 2 == 0 { ChatRole::User } else { ChatRole::Assistant };
+                let topic = topics[usize::try_from(number).unwrap() / 2 % topics.len()];
+                let words =
+                    format!("Number {number} of what there is to say about {topic} on that day.");
+                let at = 1_700_000_000 + i64::try_from(number).unwrap() * 30;
+                ChatMessage::at(role, words, jiff::Timestamp::from_second(at).unwrap())
+            });
+            store.append_all(said.collect()).await.unwrap();
+        }
+        home
+    }
+
+    /// Serves the store. Returns the endpoint's address.
+    async fn serve(&self, recall: bool) -> (String, CancellationToken) {
+        let hub = Hub::new(self.config(recall), vec![key()], Arc::new(SystemClock)).unwrap();
+        let listening = listen("127.0.0.1:0".parse().unwrap(), Access::default()).await.unwrap();
+        let (url, stop) = (format!("http://{}", listening.address()), CancellationToken::new());
+        tokio::spawn(serve(listening, hub, stop.clone()));
+        (url, stop)
+    }
+}
+
+fn key() -> Arc<EncryptionKey> {
+    Arc::new(EncryptionKey::from_secret("a long secret for measuring").unwrap())
 }
 
 fn body(messages: &[Value]) -> String {
@@ -106,49 +120,54 @@ async fn first_word(client: &reqwest::Client, url: &str, words: &str) -> (Durati
 }
 
 async fn measure(messages: u64) {
-    let served = start(messages).await;
+    let home = Home::with(messages).await;
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    // Opens the conversation and loads the index, as a client that looks for models does.
-    let begun = Instant::now();
-    loop {
-        let (_, recalled) =
-            first_word(&client, &served.url, "What did I say about the garden?").await;
-        if recalled != "0" || begun.elapsed() > Duration::from_secs(120) {
-            break;
+    for recall in [false, true] {
+        let (url, stop) = home.serve(recall).await;
+        // Opens the conversation and loads the index, as a client that looks for models does.
+        let begun = Instant::now();
+        loop {
+            first_word(&client, &url, "What did I say about the garden?").await;
+            let receipt = client.get(format!("{url}/receipt")).send().await.unwrap();
+            let receipt: Value = serde_json::from_str(&receipt.text().await.unwrap()).unwrap();
+            if receipt["failed"].is_null() || begun.elapsed() > Duration::from_secs(120) {
+                break;
+            }
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    println!("{messages} messages; the index was there after {:.1?}", begun.elapsed());
-    for (kind, asked) in ASKED {
-        let (mut direct, mut through, mut recalled) = (Vec::new(), Vec::new(), 0);
-        for round in 0..ROUNDS {
-            let words = format!("{asked} {round}?");
-            direct.push(first_word(&client, &served.stub.url(), &words).await.0);
-            let (took, found) = first_word(&client, &served.url, &words).await;
-            through.push(took);
-            recalled += usize::from(found != "0");
+        let with = if recall { "with" } else { "without" };
+        println!("{messages} messages, {with} recall, ready after {:.1?}", begun.elapsed());
+        for (kind, asked) in ASKED {
+            let (mut direct, mut through, mut recalled) = (Vec::new(), Vec::new(), 0);
+            for round in 0..ROUNDS {
+                let words = format!("{asked} {round}?");
+                direct.push(first_word(&client, &home.stub.url(), &words).await.0);
+                let (took, found) = first_word(&client, &url, &words).await;
+                through.push(took);
+                recalled += usize::from(found != "0");
+            }
+            let of = |times: &mut Vec<Duration>| {
+                times.sort();
+                (times[ROUNDS / 2], times[ROUNDS * 95 / 100])
+            };
+            let (direct, through) = (of(&mut direct), of(&mut through));
+            println!(
+                "  {kind:8}  directly {:.2?} (95 %: {:.2?})  through the endpoint {:.2?} ({:.2?})  added {:.2?}; \
+                 {recalled} of {ROUNDS} recalled something",
+                direct.0,
+                direct.1,
+                through.0,
+                through.1,
+                through.0.saturating_sub(direct.0)
+            );
         }
-        let of = |times: &mut Vec<Duration>| {
-            times.sort();
-            (times[ROUNDS / 2], times[ROUNDS * 95 / 100])
-        };
-        let (direct, through) = (of(&mut direct), of(&mut through));
-        println!(
-            "  {kind:8}  directly {:.2?} (95 %: {:.2?})  through the endpoint {:.2?} ({:.2?})  added {:.2?}; \
-             {recalled} of {ROUNDS} recalled something",
-            direct.0,
-            direct.1,
-            through.0,
-            through.1,
-            through.0.saturating_sub(direct.0)
-        );
+        stop.cancel();
     }
-    served.stop.cancel();
 }
 
 /// Twenty turns of one session as Home Assistant sends them, with a time that changes: how much of each prompt is as it was.
 async fn unchanged() {
-    let served = start(100).await;
+    let home = Home::with(100).await;
+    let (url, stop) = home.serve(true).await;
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let mut said = Vec::new();
     for turn in 0..20 {
@@ -159,11 +178,11 @@ async fn unchanged() {
             ["Turn the lamp on.", "What did I say about the garden?", "Thank you."][turn % 3];
         said.push(json!({ "role": "user", "content": format!("{words} That was number {turn}.") }));
         let all = [vec![json!({ "role": "system", "content": system })], said.clone()].concat();
-        let request = client.post(format!("{}/api/chat", served.url)).body(body(&all));
+        let request = client.post(format!("{url}/api/chat")).body(body(&all));
         request.send().await.unwrap().bytes().await.unwrap();
         said.push(json!({ "role": "assistant", "content": "Fine." }));
     }
-    let bodies: Vec<Vec<String>> = served
+    let bodies: Vec<Vec<String>> = home
         .stub
         .seen(Ask::Reply)
         .iter()
@@ -174,14 +193,15 @@ async fn unchanged() {
         .collect();
     let texts: Vec<String> = bodies.iter().map(|lines| lines.concat()).collect();
     let pairs = texts.iter().zip(texts.iter().skip(1));
-    let (mut same, mut whole) = (0, 0);
+    let (mut same, mut whole) = (0_u32, 0_u32);
     for (one, next) in pairs {
-        same += one.bytes().zip(next.bytes()).take_while(|(a, b)| a == b).count();
-        whole += next.len();
+        let alike = one.bytes().zip(next.bytes()).take_while(|(a, b)| a == b).count();
+        same += u32::try_from(alike).unwrap();
+        whole += u32::try_from(next.len()).unwrap();
     }
     println!(
         "20 turns: {:.1} % of the characters of prompts are as they were",
-        same as f64 * 100.0 / whole as f64
+        f64::from(same) * 100.0 / f64::from(whole)
     );
-    served.stop.cancel();
+    stop.cancel();
 }
