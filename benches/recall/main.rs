@@ -1,6 +1,6 @@
 //! Benchmark of recall: what it finds, how long that takes, and what it costs a turn.
 //!
-//! `cargo bench --bench recall -- [--quick] [--plot FILE.svg] [--url http://127.0.0.1:11434 --model NAME]`
+//! `cargo bench --profile release --bench recall -- [--quick] [--plot FILE.svg] [--url http://127.0.0.1:11434 --model NAME]`
 //!
 //! Quality is measured on the conversations that the project carries, and on the files `*.jsonl` of the folder
 //! `RECALL_CORPUS`, in the form that the example `evaluate` of `sottovoce-recall` describes. Turns are held with a
