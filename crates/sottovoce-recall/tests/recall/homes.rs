@@ -26,7 +26,7 @@ fn homes() -> Vec<Home> {
             ("said", said) => home.said.push(said),
             ("asked", asked) => home.asked.push(asked.split_once(" = ").unwrap()),
             ("nothing", nothing) => home.nothing.push(nothing),
-            (other, _) => panic!("{other}"),
+            (other, _) => unreachable!("{other}"),
         }
     }
     homes
