@@ -121,6 +121,8 @@ pub(crate) enum Command {
     Mcp(cmd::mcp::Args),
     #[cfg(feature = "serve")]
     Serve(cmd::serve::Args),
+    #[cfg(feature = "wyoming")]
+    Wyoming(cmd::wyoming::Args),
     Init(cmd::maintenance::init::Args),
     Key(cmd::backup::key::Args),
     Rekey(cmd::maintenance::rekey::Args),

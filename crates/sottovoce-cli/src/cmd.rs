@@ -10,3 +10,5 @@ pub(crate) mod memory;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod talk;
+#[cfg(feature = "wyoming")]
+pub(crate) mod wyoming;

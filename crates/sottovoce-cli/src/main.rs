@@ -123,6 +123,8 @@ async fn run(cli: Cli) -> Outcome {
         Command::Mcp(args) => cmd::mcp::run(&session, args).await,
         #[cfg(feature = "serve")]
         Command::Serve(args) => cmd::serve::run(&session, args).await,
+        #[cfg(feature = "wyoming")]
+        Command::Wyoming(args) => cmd::wyoming::run(&session, args).await,
         Command::Init(args) => cmd::maintenance::init::run(&session, &args),
         Command::Key(args) => cmd::backup::key::run(&session, args),
         Command::Rekey(args) => cmd::maintenance::rekey::run(&session, args).await,

@@ -1,0 +1,124 @@
+//! One client's connection: transcripts in, answers out, and `describe` at any time.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::BufReader;
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::event::Event;
+use crate::info::info;
+use crate::rooms::Rooms;
+use crate::turn::Turn;
+
+/// How long a client may be silent between turns.
+const SILENT: Duration = Duration::from_secs(10 * 60);
+/// How long a client may take to accept an event.
+const SLOW: Duration = Duration::from_secs(30);
+/// Events that are read ahead.
+const AHEAD: usize = 4;
+
+/// Serves one connection to its end. The end of the client's input during an answer is a barge-in: the model stops, and
+/// what was sent is stored.
+pub(crate) async fn run(
+    stream: TcpStream,
+    agent: Arc<Agent>,
+    rooms: Arc<Rooms>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (reader, mut writer) = stream.into_split();
+    let (events, mut incoming) = mpsc::channel(AHEAD);
+    let reading = tokio::spawn(async move {
+        let mut reader = BufReader::new(reader);
+        while let Ok(Some(event)) = Event::read(&mut reader).await {
+            if events.send(event).await.is_err() {
+                break;
+            }
+        }
+    });
+    let served = serve(&mut incoming, &mut writer, &agent, &rooms, &stop).await;
+    reading.abort();
+    served
+}
+
+async fn serve(
+    incoming: &mut mpsc::Receiver<Event>,
+    writer: &mut OwnedWriteHalf,
+    agent: &Agent,
+    rooms: &Rooms,
+    stop: &CancellationToken,
+) -> io::Result<()> {
+    let mut next = None;
+    loop {
+        let event = match next.take() {
+            Some(event) => event,
+            None => tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                event = tokio::time::timeout(SILENT, incoming.recv()) => match event {
+                    Ok(Some(event)) => event,
+                    Ok(None) | Err(_) => return Ok(()),
+                },
+            },
+        };
+        if event.kind != "transcript" {
+            answer_aside(&event, writer).await?;
+            continue;
+        }
+        let begun = Turn::begin(agent, rooms, &event);
+        tokio::pin!(begun);
+        // Sealing and asking take a moment, in which others may describe.
+        let (mut turn, events) = loop {
+            tokio::select! {
+                begun = &mut begun => break begun,
+                event = incoming.recv(), if next.is_none() => match event {
+                    Some(event) if event.kind == "transcript" => next = Some(event),
+                    Some(event) => answer_aside(&event, writer).await?,
+                    // What was said is stored all the same.
+                    None => { begun.await; return Ok(()) }
+                },
+            }
+        };
+        send(&events, writer).await?;
+        loop {
+            tokio::select! {
+                events = turn.next(agent) => match events {
+                    Some(events) => send(&events, writer).await?,
+                    None => break,
+                },
+                event = incoming.recv(), if next.is_none() => match event {
+                    // Somebody speaks again: the answer ends here.
+                    Some(event) if event.kind == "transcript" => {
+                        next = Some(event);
+                        break;
+                    }
+                    Some(event) => answer_aside(&event, writer).await?,
+                    None => return Ok(()),
+                },
+                () = stop.cancelled() => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Answers what is no turn. Unknown events are ignored, as the protocol demands.
+async fn answer_aside(event: &Event, writer: &mut OwnedWriteHalf) -> io::Result<()> {
+    match event.kind.as_str() {
+        "describe" => send(&[info()], writer).await,
+        "ping" => send(&[Event::new("pong", json!({ "text": event.text("text") }))], writer).await,
+        _ => Ok(()),
+    }
+}
+
+async fn send(events: &[Event], writer: &mut OwnedWriteHalf) -> io::Result<()> {
+    for event in events {
+        tokio::time::timeout(SLOW, event.write(writer)).await??;
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Clients that are broken, slow, many or not allowed.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sottovoce::Scope;
+use sottovoce_wyoming::{Access, ListenError, listen};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::{Client, Served};
+use crate::ollama::Answer;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_ends_its_connection_and_no_other() {
+    let served = Served::start().await;
+    let mut good = served.client().await;
+    let long = "x".repeat(100_000);
+    for garbage in [
+        "\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "[]\n",
+        "{\"type\":7}\n",
+        "{}\n",
+        "{\"type\":\"transcript\",\"data_length\":4}\nnull",
+        "{\"type\":\"transcript\",\"data_length\":99999999999}\n",
+        "{\"type\":\"transcript\",\"payload_length\":99999999999}\n",
+        "{\"type\":\"transcript\",\"data_length\":-1}\n",
+        &long,
+    ] {
+        let mut stream = TcpStream::connect(("127.0.0.1", served.ports[0])).await.unwrap();
+        stream.write_all(garbage.as_bytes()).await.ok();
+        stream.shutdown().await.ok();
+        let mut rest = Vec::new();
+        let read = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest));
+        // Closed with unread input, a connection may be reset.
+        read.await.expect("the connection ends").ok();
+    }
+    served.stub.next(Answer::saying(&["Fine."]));
+    good.say("Hello?").await;
+    assert_eq!(good.answer().await.1, "Fine.");
+    let said = served.messages(&Scope::Default).await;
+    assert!(said.iter().any(|stored| stored.message.content == "Hello?"));
+    assert_eq!(said.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_in_pieces_with_payloads_and_of_unknown_kinds_are_understood() {
+    let served = Served::start().await;
+    served.stub.next(Answer::saying(&["Fine."]));
+    let mut client = served.client().await;
+    client.send("audio-start", json!({ "rate": 16000 })).await;
+    let audio = "{\"type\":\"audio-chunk\",\"data_length\":2,\"payload_length\":5}\n{}abcde";
+    let inline = "{\"type\":\"transcript\",\"data\":{\"text\":\"Hello?\"}}\n";
+    for byte in [audio, inline].concat().bytes() {
+        client.writer.write_all(&[byte]).await.unwrap();
+        client.writer.flush().await.unwrap();
+    }
+    assert_eq!(client.answer().await.1, "Fine.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_megabyte_of_words_gets_an_answer_or_an_excuse() {
+    let served = Served::start().await;
+    let mut client = served.client().await;
+    client.say(&"word \" ".repeat(160_000)).await;
+    let (kinds, spoken) = client.answer().await;
+    assert!(["handled-stop", "not-handled"].contains(&kinds.last().unwrap().as_str()));
+    assert!(!spoken.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_connections_are_answered() {
+    let served = Served::start().await;
+    let mut clients = Vec::new();
+    for _ in 0..200 {
+        clients.push(Client::at(served.ports[0]).await);
+    }
+    for client in &mut clients {
+        client.send("describe", json!({})).await;
+    }
+    for client in &mut clients {
+        assert_eq!(client.next().await.unwrap().0, "info");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_others_can_reach_needs_somebody_who_is_allowed() {
+    let open = || [("0.0.0.0:0".parse().unwrap(), None)];
+    let refused = listen(open(), Access::default()).await.unwrap_err();
+    assert!(matches!(refused, ListenError::NobodyAllowed { .. }));
+    let allowed = Access::default().allow(["192.168.1.20".parse().unwrap()]);
+    assert!(listen(open(), allowed).await.is_ok());
+}
