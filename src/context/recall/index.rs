@@ -246,6 +246,10 @@ impl Recall {
         let state = loaded.refresh(&*self.store).await?;
         let mut unwritten = None;
         while let Some((block, until)) = loaded.behind() {
+            // Segments stand before the turns that are in none, so the blocks before this one need theirs.
+            for earlier in 0..block {
+                loaded.index.pack(earlier, block_seqs(earlier));
+            }
             let Some(extent) = loaded.extent(block) else { break };
             let artifacts = extent.artifacts.clone();
             let Some(segment) = loaded.index.pack(block, block_seqs(block)) else { break };

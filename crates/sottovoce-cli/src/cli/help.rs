@@ -33,7 +33,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &["doctor", "verify", "repair", "pack", "init", "rekey", "config", "completions", "help"],
     ),
     ("Import", &["import"]),
-    ("Serve", &["serve", "mcp"]),
+    ("Serve", &["serve", "wyoming", "mcp"]),
 ];
 
 /// The command line with its commands in groups.
@@ -80,7 +80,8 @@ mod tests {
         for (group, names) in GROUPS {
             let has = names.iter().any(|name| command.find_subcommand(name).is_some());
             assert!(
-                has || (group == "Serve" && !cfg!(any(feature = "mcp", feature = "serve"))),
+                has || (group == "Serve"
+                    && !cfg!(any(feature = "mcp", feature = "serve", feature = "wyoming"))),
                 "{group} is empty"
             );
         }

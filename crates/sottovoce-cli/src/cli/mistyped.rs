@@ -51,6 +51,10 @@ contexts, artifacts, snapshots and personas have a 'delete' of their own",
         &["server", "daemon", "proxy", "ollama"],
         "'serve' puts a memory in front of the model server, 'mcp' serves the contexts to clients of the Model Context Protocol",
     ),
+    (
+        &["homeassistant", "home-assistant", "assist", "satellite", "voice"],
+        "'wyoming' answers voice assistants such as Home Assistant, 'serve' is a memory for its Ollama integration",
+    ),
     (&["version"], "'--version' shows the version"),
 ];
 
