@@ -149,10 +149,12 @@ impl Recall {
                 && is_command(&Question::new(&stored.message.content, &asked))
         };
         let mut wanted = FIRST.max(query.limit.saturating_mul(2));
+        // What resembles a command is mostly a command, so that looking further finds no more.
+        let most = if is_command(&question) { wanted } else { MOST };
         loop {
             let hits = loaded.index.rank(&question, is_wanted, wanted);
             let is_all = hits.len() < wanted
-                || wanted >= MOST
+                || wanted >= most
                 || hits.last().is_some_and(|hit| hit.score < floor);
             recalled.hits.clear();
             for hit in hits.into_iter().take_while(|hit| hit.score >= floor) {
@@ -175,7 +177,7 @@ impl Recall {
                 recalled.hits.truncate(query.limit);
                 return Ok(Some(recalled));
             }
-            wanted = wanted.saturating_mul(4).min(MOST);
+            wanted = wanted.saturating_mul(4).min(most);
         }
     }
 

@@ -378,6 +378,7 @@ impl Profile {
     }
 
     /// Whether this artifact was deleted.
+    #[cfg(feature = "recall")]
     pub(crate) fn has_deleted_artifact(&self, id: &str) -> bool {
         self.artifacts.get(id).is_some_and(String::is_empty)
     }
