@@ -33,7 +33,7 @@
 //! | prompts, and why they say what they say | [`prompt`] |
 //! | models, model servers, and requests for them | [`LanguageModel`], [`model`] |
 //! | conversations in which the model plays a part | [`persona`] |
-//! | searching what was said | [`conversation::search()`], for people; [`conversation::MemoryTools`], for models |
+//! | searching what was said | [`context::recall::Recall`], for people; [`conversation::MemoryTools`], for models |
 //! | backups, and conversations of other systems | [`export`], [`import`], the crate `sottovoce-import` |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!

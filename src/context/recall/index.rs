@@ -1,6 +1,6 @@
 //! The index of one conversation: loaded from the store's segments, brought up to date, and written back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -21,10 +21,13 @@ use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{
     Batch, ConversationStore, Finding, Profile, ReadQuery, ReadResult, StoreState, StoredMessage,
+    blocking,
 };
 
 /// A block's segment is written again once it lacks this many numbers.
 const WRITTEN_AFTER: u64 = 256;
+/// How many segments are read while one is taken into the index.
+const AHEAD: usize = 4;
 /// How many hits are looked at first for those that may be seen.
 const FIRST: usize = 64;
 /// How many of the first hits may change places.
@@ -120,7 +123,7 @@ impl Recall {
         is_wanted: &(impl Fn(u64) -> bool + Send + Sync),
         may_see: &(impl Fn(&StoredMessage) -> bool + Send + Sync),
     ) -> Result<Option<Recalled>> {
-        loaded.refresh(&*self.store).await?;
+        loaded.refresh(&self.store).await?;
         let Some(years) = loaded.index.years() else { return Ok(Some(Recalled::default())) };
         let mut asked = Asked::new(query.now.clone(), years);
         asked.earlier = query.earlier;
@@ -198,7 +201,7 @@ impl Recall {
     /// be read.
     pub(super) async fn candidates(&self, query: &SearchQuery) -> Result<(Vec<u64>, Vec<Finding>)> {
         let mut loaded = self.loaded.lock().await;
-        loaded.refresh(&*self.store).await?;
+        loaded.refresh(&self.store).await?;
         let mut seqs = loaded.index.search(query);
         if !matches!(query.from, Some(Role::User | Role::Assistant)) {
             let indexed: SeqSet = loaded.index.seqs().map(|seq| seq..=seq).collect();
@@ -245,7 +248,7 @@ impl Recall {
         if loaded.last_seq == 0 {
             return Ok(None);
         }
-        let state = loaded.refresh(&*self.store).await?;
+        let state = loaded.refresh(&self.store).await?;
         let mut unwritten = None;
         while let Some((block, until)) = loaded.behind() {
             // Segments stand before the turns that are in none, so the blocks before this one need theirs.
@@ -272,7 +275,7 @@ impl Recall {
 
 impl Loaded {
     /// Brings the index up to date with the store.
-    async fn refresh(&mut self, store: &dyn ConversationStore) -> Result<StoreState> {
+    async fn refresh(&mut self, store: &Arc<dyn ConversationStore>) -> Result<StoreState> {
         let state = store.state().await?;
         if state.last_seq < self.last_seq || !self.forgotten.without(&state.forgotten).is_empty() {
             // Another conversation has the place of this one, or an older copy of it.
@@ -294,7 +297,7 @@ impl Loaded {
             self.revision = state.revision;
         }
         self.forget(&state);
-        self.add(store, &state).await?;
+        self.add(&**store, &state).await?;
         Ok(state)
     }
 
@@ -312,31 +315,32 @@ impl Loaded {
         self.forgotten.clone_from(&state.forgotten);
     }
 
-    /// Loads the stored segments. After the first that does not cover its block, the rest is made from the messages.
+    /// Loads the stored segments. What they do not cover is made from the messages.
     async fn load(
         &mut self,
-        store: &dyn ConversationStore,
+        store: &Arc<dyn ConversationStore>,
         state: &StoreState,
-        profile: &Profile,
+        profile: &Arc<Profile>,
     ) -> Result<()> {
+        let known = Arc::new(state.clone());
         let mut is_whole = true;
-        for block in 0..=block_of(state.last_seq) {
-            let (stored, is_useless) = match store.document(&DocumentId::Segment(block)).await {
-                Ok(None) => (None, false),
-                Ok(Some(_)) if self.is_distrustful => (None, true),
-                Ok(Some(bytes)) => {
-                    let read = Block::from_bytes(block, &bytes, state, profile);
-                    let is_useless = read.is_none();
-                    if is_useless {
-                        tracing::warn!(block, "a segment of the search index is made again");
-                    }
-                    (read, is_useless)
-                }
-                Err(error) => {
-                    tracing::warn!(%error, block, "a segment of the search index is made again");
-                    (None, matches!(error, Error::Damaged { .. }))
-                }
-            };
+        let mut blocks = 0..=block_of(state.last_seq);
+        let mut ahead = VecDeque::with_capacity(AHEAD);
+        loop {
+            while ahead.len() < AHEAD
+                && let Some(block) = blocks.next()
+            {
+                let reading = read_block(
+                    Arc::clone(store),
+                    block,
+                    Arc::clone(&known),
+                    Arc::clone(profile),
+                    self.is_distrustful,
+                );
+                ahead.push_back((block, tokio::spawn(reading)));
+            }
+            let Some((block, reading)) = ahead.pop_front() else { break };
+            let (stored, is_useless) = reading.await.unwrap_or_default();
             let (written, artifacts) = match &stored {
                 Some(Block { until, artifacts, .. }) => (*until, artifacts.clone()),
                 None => (0, BTreeSet::new()),
@@ -355,7 +359,7 @@ impl Loaded {
                         Some(stored) => (stored.until, stored.segment),
                         None => (seqs.start() - 1, Segment::default()),
                     };
-                    let rest = self.build(store, after + 1..=end).await?;
+                    let rest = self.build(&**store, after + 1..=end).await?;
                     self.index.insert(block, Segment::join([&begun, &rest]));
                     self.last_seq = end;
                     is_whole = false;
@@ -459,6 +463,32 @@ impl Loaded {
             },
         )
     }
+}
+
+/// The stored segment of a block, if it is believed, and whether there is one that is not.
+async fn read_block(
+    store: Arc<dyn ConversationStore>,
+    block: u64,
+    state: Arc<StoreState>,
+    profile: Arc<Profile>,
+    is_distrustful: bool,
+) -> (Option<Block>, bool) {
+    let read = match store.document(&DocumentId::Segment(block)).await {
+        Ok(None) => return (None, false),
+        Ok(Some(_)) if is_distrustful => return (None, true),
+        Ok(Some(bytes)) => {
+            blocking(move || Ok(Block::from_bytes(block, &bytes, &state, &profile))).await
+        }
+        Err(error) => Err(error),
+    };
+    match read {
+        Ok(Some(read)) => return (Some(read), false),
+        Ok(None) => tracing::warn!(block, "a segment of the search index is made again"),
+        Err(ref error) => {
+            tracing::warn!(%error, block, "a segment of the search index is made again");
+        }
+    }
+    (None, matches!(read, Ok(_) | Err(Error::Damaged { .. })))
 }
 
 /// The messages with these numbers, by number. What is imported has earlier times, and by these the index would depend
