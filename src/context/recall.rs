@@ -3,6 +3,7 @@
 mod block;
 mod embedding;
 mod index;
+mod loaded;
 mod provider;
 mod results;
 mod search;
