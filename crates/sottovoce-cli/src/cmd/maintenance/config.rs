@@ -17,6 +17,7 @@ pub(crate) fn run(session: &Session) -> Outcome {
     let width = settings.iter().map(|setting| setting.key.len()).max().unwrap_or_default();
     for setting in settings {
         let value = match &setting.value {
+            serde_json::Value::String(text) if text.is_empty() => "\"\"".to_owned(),
             serde_json::Value::String(text) => output::printable(text).into_owned(),
             other => other.to_string(),
         };
