@@ -103,17 +103,6 @@ impl Conversation {
         Ok(self.with_own_turns())
     }
 
-    /// Writes what is new of the index of what was said into the store, in the background.
-    #[cfg(feature = "recall")]
-    pub(crate) fn save_index(&self) {
-        let recall = Arc::clone(&self.recall);
-        tokio::spawn(async move {
-            if let Err(error) = recall.save().await {
-                tracing::warn!(%error, "could not save the index of what was said");
-            }
-        });
-    }
-
     /// The same conversation with its own turns.
     fn with_own_turns(self) -> Self {
         Self {

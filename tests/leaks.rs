@@ -9,15 +9,18 @@
 )]
 
 mod common;
+#[path = "common/log.rs"]
+mod log;
 
 use std::error::Error as _;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use common::*;
+use log::Log;
 use sottovoce::context::{Context, ContextMessage, ContextRequest, LastNContextProvider};
 use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
 use sottovoce::prompt::Utterance;
@@ -26,55 +29,11 @@ use sottovoce::{
     ChatMessage, ChatRole, Conversation, ConversationStore, EncryptionKey, Error, ModelOptions,
     Scope, StoreOptions, ToolCall,
 };
-use tracing_subscriber::fmt::MakeWriter;
 
 const CANARY: &str = "the yellow canary sings at 4:17 behind the pantry door";
 const SECRET: &str = "the key that opens the canary's cage, and nothing else";
 /// The decoy that the search must find.
 const DECOY: &str = "a decoy that the search has to find wherever it sits";
-
-/// Everything that any thread logged at any level.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// The one log of this process, from the first call on.
-    fn of_this_process() -> Self {
-        static LOG: OnceLock<Log> = OnceLock::new();
-        LOG.get_or_init(|| {
-            let log = Log::default();
-            tracing_subscriber::fmt()
-                .with_max_level(tracing::Level::TRACE)
-                .with_ansi(false)
-                .with_writer(log.clone())
-                .init();
-            log
-        })
-        .clone()
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        self.0.lock().unwrap().clone()
-    }
-}
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Log {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
-}
 
 /// The forms in which a text may appear: plain, in hex, and in base64 at any offset.
 fn forms(words: &str) -> Vec<Vec<u8>> {

@@ -252,11 +252,7 @@ impl Config {
         }
         #[cfg(feature = "recall")]
         if self.context.recall.tokens > 0 {
-            #[expect(clippy::cast_possible_truncation, reason = "a score has few digits")]
-            let floor = match self.context.recall.min_score {
-                Some(score) => ScoreFloor::At(score as f32),
-                None => ScoreFloor::OfKind,
-            };
+            let floor = ScoreFloor::configured(self.context.recall.min_score);
             builder = builder.recall(self.context.recall.tokens, floor);
         }
         #[cfg(feature = "ollama")]

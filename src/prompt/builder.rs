@@ -14,7 +14,7 @@ use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement}
 use crate::error::{Error, Result};
 use crate::message::redact::redact_message;
 use crate::message::{ChatMessage, ChatRole};
-use crate::store::{ConversationStore, Profile, Summary};
+use crate::store::{ConversationStore, Finding, Profile, Summary};
 
 /// Builds prompts from a system prompt, a provider of the history, and an ordered list of other providers.
 #[derive(Clone)]
@@ -134,11 +134,7 @@ impl PromptBuilder {
                     continue;
                 }
             };
-            for finding in context.skipped {
-                if !skipped.contains(&finding) {
-                    skipped.push(finding);
-                }
-            }
+            Finding::add_new(&mut skipped, context.skipped);
             for mut message in context.messages {
                 let mut why = match message.why() {
                     Some(why) => Cow::Owned(why.to_owned()),

@@ -1,16 +1,16 @@
 //! Hostile texts, wrong clocks and logs: bounded time and memory, the same answers, and no words.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::context::recall::{RecallQuery, ScoreFloor};
 use sottovoce::store::{Batch, DocumentId, StoreBackend};
 use sottovoce::{ChatRole, Clock, Conversation, ConversationStore};
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::common::{block_on, child, child_folder};
 use crate::home::{Home, files, find, recall, scores};
+use crate::log::Log;
 
 const QUESTION: &str = "What is my dog called?";
 
@@ -153,46 +153,9 @@ fn a_wrong_clock_neither_breaks_the_index_nor_changes_what_it_is() {
     });
 }
 
-/// Everything that any thread of this process logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Log {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
-}
-
-fn log() -> Log {
-    static LOG: OnceLock<Log> = OnceLock::new();
-    let start = || {
-        let log = Log::default();
-        let writer = log.clone();
-        tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
-            .with_ansi(false)
-            .with_writer(writer)
-            .init();
-        log
-    };
-    LOG.get_or_init(start).clone()
-}
-
 #[test]
 fn no_log_error_or_debug_output_shows_words_of_the_index() {
-    let log = log();
+    let log = Log::of_this_process();
     let mut shown = String::new();
     block_on(async {
         let home = Home::new();
@@ -231,7 +194,7 @@ fn no_log_error_or_debug_output_shows_words_of_the_index() {
         shown += &format!("{prompt:?}");
         store.forget(&[1..=2]).await.unwrap();
         index.find_in(&query, None).await.unwrap();
-        let logged = log.0.lock().unwrap().clone();
+        let logged = log.bytes();
         let logged = String::from_utf8_lossy(&logged).to_lowercase();
         assert!(logged.contains("a segment of the search index is made again"), "{logged}");
         let shown = shown.to_lowercase();

@@ -14,7 +14,10 @@ mod common;
 mod damage;
 mod home;
 mod hostile;
+mod interrupted;
 mod isolation;
+#[path = "../common/log.rs"]
+mod log;
 #[path = "../common/memory.rs"]
 mod memory_search;
 mod model;

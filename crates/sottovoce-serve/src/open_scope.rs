@@ -30,11 +30,7 @@ impl OpenScope {
         let settings = &config.context.recall;
         let recall = (settings.tokens > 0).then(|| Arc::new(Recall::new(Arc::clone(&store))));
         let recaller = recall.as_ref().map(|recall| {
-            #[expect(clippy::cast_possible_truncation, reason = "a score has few digits")]
-            let floor = match settings.min_score {
-                Some(score) => ScoreFloor::At(score as f32),
-                None => ScoreFloor::OfKind,
-            };
+            let floor = ScoreFloor::configured(settings.min_score);
             let provider = RecallContextProvider::new(Arc::clone(recall)).floor(floor);
             Arc::new(provider.tokens(settings.tokens))
         });
@@ -58,16 +54,6 @@ impl OpenScope {
             let request = ContextRequest::new(&scope.store, "Which words were said here?", 1);
             if let Err(error) = recaller.get_context(&request).await {
                 tracing::warn!(%error, "could not load the index of what was said");
-            }
-        });
-    }
-
-    /// Writes what is new of the search index into the store, in the background.
-    pub(crate) fn keep_index(&self) {
-        let Some(recall) = self.recall.clone() else { return };
-        tokio::spawn(async move {
-            if let Err(error) = recall.save().await {
-                tracing::warn!(%error, "could not keep the index of what was said");
             }
         });
     }

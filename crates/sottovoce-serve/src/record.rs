@@ -77,7 +77,9 @@ impl Recorder {
                 if let Some(turn) = sessions.turn(self.session, self.utterance.seq) {
                     turn.answered(digest, stored.seq, cut.is_none());
                 }
-                self.scope.keep_index();
+                if let Some(recall) = &self.scope.recall {
+                    recall.save_in_background();
+                }
             }
             // The answer goes with its utterance.
             Err(Error::UtteranceForgotten) => {}

@@ -70,7 +70,7 @@ impl Recall {
         tracing::warn!(
             "a segment of the search index is of another conversation; all are made again"
         );
-        *loaded = Loaded { is_distrustful: true, ..Loaded::default() };
+        *loaded = Loaded::new(true);
         Ok(self.look(&mut loaded, query, &is_wanted, &may_see).await?.unwrap_or_default())
     }
 
@@ -124,7 +124,7 @@ impl Recall {
                     break;
                 }
                 let found = self.store.read_seqs(hit.seq..=hit.seq).await?;
-                recalled.skip(found.skipped);
+                Finding::add_new(&mut recalled.skipped, found.skipped);
                 let Some(stored) = found.messages.into_iter().next() else { continue };
                 if !is_hit(&stored, &hit) {
                     return Ok(None);
@@ -199,6 +199,16 @@ impl Recall {
             }
         }
         Ok(())
+    }
+
+    /// [`save`](Self::save) in a task of its own, for a host whose work goes on. A failure is logged.
+    pub fn save_in_background(self: &Arc<Self>) {
+        let recall = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(error) = recall.save().await {
+                tracing::warn!(%error, "could not save the index of what was said");
+            }
+        });
     }
 
     /// The next segment to write.

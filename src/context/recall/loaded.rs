@@ -29,12 +29,12 @@ pub(super) struct Loaded {
     pub(super) last_seq: u64,
     pub(super) forgotten: SeqSet,
     /// The store's revision when the artifacts were looked at.
-    pub(super) revision: u64,
-    pub(super) blocks: Vec<Extent>,
+    revision: u64,
+    blocks: Vec<Extent>,
     /// What could not be read.
     pub(super) skipped: Vec<Finding>,
     /// Whether the stored segments are not to be read.
-    pub(super) is_distrustful: bool,
+    is_distrustful: bool,
 }
 
 /// What is known of a block.
@@ -52,6 +52,11 @@ pub(super) struct Extent {
 }
 
 impl Loaded {
+    /// An empty index that does not read the stored segments if it is distrustful.
+    pub(super) fn new(is_distrustful: bool) -> Self {
+        Self { is_distrustful, ..Self::default() }
+    }
+
     /// Brings the index up to date with the store.
     pub(super) async fn refresh(
         &mut self,
@@ -71,9 +76,11 @@ impl Loaded {
             if artifacts.any(|id| profile.has_deleted_artifact(id)) {
                 *self = Self::default();
             }
-            self.forget(&state);
             if self.last_seq == 0 {
-                self.load(store, &state, &profile).await?;
+                // Taken over as a whole, so that a caller who stops waiting leaves no half of it.
+                let mut loaded = Self::new(self.is_distrustful);
+                loaded.load(store, &state, &profile).await?;
+                *self = loaded;
             }
             self.revision = state.revision;
         }
@@ -104,6 +111,7 @@ impl Loaded {
         profile: &Arc<Profile>,
     ) -> Result<()> {
         let known = Arc::new(state.clone());
+        self.forgotten.clone_from(&state.forgotten);
         let mut is_whole = true;
         let mut blocks = 0..=block_of(state.last_seq);
         let mut ahead = VecDeque::with_capacity(AHEAD);
@@ -161,12 +169,14 @@ impl Loaded {
             let first = self.last_seq.saturating_add(1);
             let last = state.last_seq.min(self.last_seq.saturating_add(BLOCK));
             let result = read(store, first..=last).await?;
+            self.skip(result.skipped, &(first..=last));
             for stored in result.messages.iter().filter(|stored| is_indexed(stored)) {
                 let whole = self.whole(store, stored).await;
                 let text = whole.as_ref().map_or(&stored.message.content, |whole| whole);
                 self.index.push(&turn(stored, text));
+                // So that no message is taken in twice if the caller stops waiting.
+                self.last_seq = stored.seq;
             }
-            self.skip(result.skipped, &(first..=last));
             self.last_seq = last;
         }
         Ok(())
@@ -220,11 +230,7 @@ impl Loaded {
                 }
             }
         }
-        for finding in findings {
-            if !self.skipped.contains(&finding) {
-                self.skipped.push(finding);
-            }
-        }
+        Finding::add_new(&mut self.skipped, findings);
     }
 
     pub(super) fn extent(&mut self, block: u64) -> Option<&mut Extent> {

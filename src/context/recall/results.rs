@@ -42,6 +42,14 @@ pub enum ScoreFloor {
     At(f32),
 }
 
+impl ScoreFloor {
+    /// A score as configured: `None` lets the kind of utterance decide.
+    pub fn configured(score: Option<f64>) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "a score has few digits")]
+        score.map_or(Self::OfKind, |score| Self::At(score as f32))
+    }
+}
+
 impl<'a> RecallQuery<'a> {
     /// A question at that time, with at most `limit` hits of any score.
     pub fn new(text: &'a str, now: Zoned, limit: usize) -> Self {
@@ -89,14 +97,6 @@ pub struct Recalled {
 }
 
 impl Recalled {
-    pub(super) fn skip(&mut self, findings: Vec<Finding>) {
-        for finding in findings {
-            if !self.skipped.contains(&finding) {
-                self.skipped.push(finding);
-            }
-        }
-    }
-
     /// Puts newer statements before older ones that fit no better.
     pub(super) fn put_newer_first(&mut self, question: &Question) {
         let mut hits: Vec<Hit> = self.hits.iter().map(|found| found.hit.clone()).collect();

@@ -43,9 +43,9 @@ pub struct Neighbours {
 
 impl Recall {
     /// Finds the messages that hold all that a search asks for, or refer to an artifact whose first 64 KiB of text hold
-    /// it, newest first: in one thread, if one is named. Cleared
-    /// and pruned messages are found; those hidden by the conversation's limits are not. Only messages that may match
-    /// are read, and those of roles that are not indexed: tools and system.
+    /// it, newest first: in one thread, if one is named. Cleared and pruned messages are found; those hidden by the
+    /// conversation's limits are not. Only messages that may match are read, and those of roles that are not indexed:
+    /// tools and system.
     ///
     /// # Errors
     /// Those of reading the conversation.
@@ -63,17 +63,13 @@ impl Recall {
         found.skipped = skipped;
         for seqs in ranges(&candidates).into_iter().rev() {
             let read = self.store().read_seqs(seqs).await?;
-            for finding in read.skipped {
-                if !found.skipped.contains(&finding) {
-                    found.skipped.push(finding);
-                }
-            }
+            Finding::add_new(&mut found.skipped, read.skipped);
             for stored in read.messages {
                 let message = &stored.message;
                 let is_meant = (thread.is_none() || message.thread_id.as_deref() == thread)
                     && !message.metadata.contains_key(SEARCH_NOTE)
                     && passes(query, &stored);
-                if is_meant && self.holds(query, &stored).await {
+                if is_meant && holds(&**self.store(), query, &stored).await {
                     found.hits.push(stored);
                     found.total += 1;
                 }
@@ -86,16 +82,14 @@ impl Recall {
     }
 }
 
-impl Recall {
-    /// Whether a message, or an artifact that it refers to, holds the words of a search.
-    async fn holds(&self, query: &SearchQuery, stored: &StoredMessage) -> bool {
-        query.matches(&stored.message.content)
-            || match text::whole(&**self.store(), stored).await {
-                Ok(whole) => whole.is_some_and(|whole| query.matches(&whole.text)),
-                // Its owner learns of a damaged artifact by opening or verifying it.
-                Err(_) => false,
-            }
-    }
+/// Whether a message, or an artifact that it refers to, holds the words of a search.
+async fn holds(store: &dyn ConversationStore, query: &SearchQuery, stored: &StoredMessage) -> bool {
+    query.matches(&stored.message.content)
+        || match text::whole(store, stored).await {
+            Ok(whole) => whole.is_some_and(|whole| query.matches(&whole.text)),
+            // Its owner learns of a damaged artifact by opening or verifying it.
+            Err(_) => false,
+        }
 }
 
 /// Whether a message passes a search's filters.

@@ -115,7 +115,7 @@ impl TurnTask {
                 self.conversation.summarize_when_idle();
             }
             #[cfg(feature = "recall")]
-            self.conversation.save_index();
+            self.conversation.recall.save_in_background();
             let _ = wire.events.send(event);
         }
         .instrument(span)

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
+use crate::store::Finding;
 use crate::store::folder::Opened;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
@@ -52,7 +53,7 @@ pub(crate) fn read(
     tail: &Tail,
     part: Part,
     visit: &mut dyn FnMut(Record) -> Result<()>,
-) -> Result<Vec<crate::store::Finding>> {
+) -> Result<Vec<Finding>> {
     let mut skipped = Vec::new();
     let mut forgets = tail.forgets.clone();
     forgets.sort_unstable_by_key(|name| name.seq);
@@ -72,11 +73,7 @@ pub(crate) fn read(
                 visit(Record { name: stored.name, body })?;
             }
         }
-        for finding in reading.skipped {
-            if !skipped.contains(&finding) {
-                skipped.push(finding);
-            }
-        }
+        Finding::add_new(&mut skipped, reading.skipped);
         let Some(next) = end.checked_add(1) else { break };
         first = next;
     }

@@ -22,6 +22,17 @@ pub struct Finding {
     pub seqs: Option<(u64, u64)>,
 }
 
+impl Finding {
+    /// Adds those of `more` that are not in `findings` yet.
+    pub fn add_new(findings: &mut Vec<Self>, more: impl IntoIterator<Item = Self>) {
+        for finding in more {
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
+}
+
 /// Kinds of findings. `Display` explains each in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -88,11 +88,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         let here = recall.search(&query, None, limit).await?;
         total += here.total;
         found.extend(here.hits.into_iter().map(|stored| (target.id.clone(), stored)));
-        tokio::spawn(async move {
-            if let Err(error) = recall.save().await {
-                tracing::warn!(%error, "could not save the index of what was said");
-            }
-        });
+        recall.save_in_background();
     }
     found.sort_by(|(a_id, a), (b_id, b)| {
         let place = |stored: &StoredMessage| (stored.ordered_at(), stored.seq);

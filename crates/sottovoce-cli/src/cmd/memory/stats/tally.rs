@@ -70,11 +70,7 @@ impl Tally {
             for stored in &reading.messages {
                 tally.count(&stored.message, &rates);
             }
-            for finding in reading.skipped {
-                if !tally.skipped.contains(&finding) {
-                    tally.skipped.push(finding);
-                }
-            }
+            Finding::add_new(&mut tally.skipped, reading.skipped);
         }
         Ok(tally)
     }
