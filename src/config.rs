@@ -250,6 +250,11 @@ impl Config {
     }
 }
 
+/// The names of all settings, such as `Context.LastN`, in the order of the documentation.
+pub fn setting_names() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.path)
+}
+
 /// The default folder of the store, in the platform's cache folder.
 ///
 /// # Errors

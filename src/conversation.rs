@@ -103,6 +103,12 @@ impl Conversation {
         Ok(self.with_own_turns())
     }
 
+    /// The index of what was said, in all threads. Prompts and searches share it.
+    #[cfg(feature = "recall")]
+    pub fn index(&self) -> &Arc<Recall> {
+        &self.recall
+    }
+
     /// The same conversation with its own turns.
     fn with_own_turns(self) -> Self {
         Self {
