@@ -1,7 +1,5 @@
 """The package `wyoming`, with which Home Assistant speaks, as a client of `sottovoce wyoming`."""
 
-import re
-import subprocess
 from contextlib import asynccontextmanager
 
 import anyio
@@ -13,7 +11,7 @@ from wyoming.info import Describe, Info
 from wyoming.ping import Ping, Pong
 
 from model import Model
-from sottovoce import PROGRAM, Store
+from sottovoce import Agent, Store
 
 MAP = ("--map", "assist_satellite.kitchen=named/kitchen", "--map", "office-device=named/office")
 
@@ -21,15 +19,11 @@ MAP = ("--map", "assist_satellite.kitchen=named/kitchen", "--map", "office-devic
 @asynccontextmanager
 async def _agent(store, *arguments):
     """The port of an agent of its own, which is told to end afterwards."""
-    process = subprocess.Popen([PROGRAM, "wyoming", "--addr", "127.0.0.1:0", *arguments], env=store.environment,
-                               cwd=store.folder, stderr=subprocess.PIPE, text=True)
+    agent = await anyio.to_thread.run_sync(Agent, store, *arguments)
     try:
-        said = await anyio.to_thread.run_sync(process.stderr.readline)
-        yield int(re.search(r"answering at 127\.0\.0\.1:(\d+)", said)[1])
+        yield agent.port
     finally:
-        process.terminate()
-        assert process.wait(10) == 130
-        process.stderr.close()
+        assert agent.stop() == 130
 
 
 def _transcript(words, **context):

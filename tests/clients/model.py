@@ -9,10 +9,12 @@ NAME = "llama3.2"
 
 
 class Model:
-    """`pieces` is the answer, `pause` the seconds before each of them; `stall_after` pieces it waits for `go_on`."""
+    """`pieces` is the answer, or a function that answers a request's body; a piece that is no text is a list of calls of
+    functions. `pause` is the seconds before each piece; `stall_after` pieces it waits for `go_on`."""
 
     def __init__(self, pieces=("It is ", "fine."), pause=0.0, stall_after=None):
-        self.pieces, self.pause, self.stall_after = list(pieces), pause, stall_after
+        self.answer = pieces if callable(pieces) else lambda _: pieces
+        self.pause, self.stall_after = pause, stall_after
         self.bodies = []  # As they came, of all requests with a body.
         self.asked, self.go_on, self.stalled = [], threading.Event(), threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -90,15 +92,16 @@ class _Handler(BaseHTTPRequestHandler):
         part = {"id": "c1", "created": 1, "model": body["model"]}
         usage = {"prompt_tokens": 12, "completion_tokens": 4, "total_tokens": 16}
         if not body.get("stream"):
-            message = {"role": "assistant", "content": "".join(model.pieces)}
+            message = {"role": "assistant", "content": "".join(model.answer(body))}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             return self._whole({**part, "object": "chat.completion", "choices": [choice], "usage": usage})
         chunk = lambda delta, why=None: {**part, "object": "chat.completion.chunk", "choices": [
             {"index": 0, "delta": delta, "finish_reason": why}]}
-        self._events([*(chunk({"role": "assistant", "content": piece}) for piece in model.pieces), chunk({}, "stop"), "[DONE]"])
+        self._events([*(chunk({"role": "assistant", "content": piece}) for piece in model.answer(body)), chunk({}, "stop"), "[DONE]"])
 
     def _respond(self, model, body):
-        text = "".join(model.pieces)
+        pieces = list(model.answer(body))
+        text = "".join(pieces)
         message = {"type": "message", "id": "m1", "role": "assistant", "status": "completed",
                    "content": [{"type": "output_text", "text": text, "annotations": []}]}
         response = {"id": f"r{len(model.asked)}", "object": "response", "created_at": 1, "model": body["model"], "status": "completed",
@@ -107,21 +110,23 @@ class _Handler(BaseHTTPRequestHandler):
             return self._whole(response)
         delta = lambda piece: {"type": "response.output_text.delta", "item_id": "m1", "output_index": 0, "content_index": 0,
                                "delta": piece, "sequence_number": 1, "logprobs": []}
-        self._events([*map(delta, model.pieces), {"type": "response.completed", "sequence_number": 9, "response": response}])
+        self._events([*map(delta, pieces), {"type": "response.completed", "sequence_number": 9, "response": response}])
 
     def _say(self, model, body):
         line = lambda **more: {"model": body["model"], "created_at": "2026-01-01T00:00:00Z", **more}
-        words = lambda text: {"role": "assistant", "content": text}
+        calls = lambda piece: {} if isinstance(piece, str) else {"content": "", "tool_calls": piece}
+        words = lambda piece: {"role": "assistant", "content": piece, **calls(piece)}
+        pieces = list(model.answer(body))
         counts = {"prompt_eval_count": 12, "eval_count": 4, "done_reason": "stop"}
         if self.path == "/api/generate":
-            return self._whole(line(response="".join(model.pieces), done=True, **counts))
+            return self._whole(line(response="".join(pieces), done=True, **counts))
         if not body.get("stream", True):
-            return self._whole(line(message=words("".join(model.pieces)), done=True, **counts))
+            return self._whole(line(message=words("".join(pieces)), done=True, **counts))
         self.send_response(200)
         self.send_header("content-type", "application/x-ndjson")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for number, piece in enumerate(model.pieces):
+        for number, piece in enumerate(pieces):
             if number == model.stall_after:
                 model.stalled.set()
                 while not model.go_on.wait(0.1):

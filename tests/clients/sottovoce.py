@@ -76,23 +76,19 @@ class Store:
         return StdioServerParameters(command=PROGRAM, args=["mcp", *arguments], env=self.environment, cwd=self.folder)
 
 
-class Http:
-    """A server that listens; `errors` is what it said on standard error so far."""
+class Listening:
+    """A server of the program; `errors` is what it said on standard error so far, and `at` where it says that it listens."""
 
-    def __init__(self, store, *arguments, token=TOKEN):
-        environment = dict(store.environment)
-        if token:
-            environment["SOTTOVOCE__MCP__TOKEN"] = token
-        self.token = token
-        self.process = subprocess.Popen([PROGRAM, "mcp", "--http", "127.0.0.1:0", *arguments], env=environment,
-                                        cwd=store.folder, stderr=subprocess.PIPE, text=True)
-        self.errors, self.url = "", None
+    def __init__(self, store, *arguments, says, **settings):
+        self.process = subprocess.Popen([PROGRAM, *arguments], env={**store.environment, **settings}, cwd=store.folder,
+                                        stderr=subprocess.PIPE, text=True)
+        self.errors, self.at = "", None
         for line in self.process.stderr:
             self.errors += line
-            if found := re.search(r"http://\S+/mcp", line):
-                self.url = found[0]
+            if found := re.search(says, line):
+                self.at = found[1]
                 break
-        assert self.url, self.errors
+        assert self.at, self.errors
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -102,48 +98,51 @@ class Http:
 
     @property
     def port(self):
-        return int(self.url.split(":")[2].split("/")[0])
+        return int(re.search(r":(\d+)", self.at.removeprefix("http:"))[1])
+
+    def kill(self):
+        """As a power cut would: with no time to finish anything."""
+        self.process.kill()
+        self.process.wait()
 
     def stop(self):
         """The code with which it ends when it is asked to."""
         self.process.terminate()
         try:
-            return self.process.wait(10)
+            return self.process.wait(15)
         finally:
             self.process.kill()
             self._reader.join(5)
-
-
-class Endpoint:
-    """A `sottovoce serve` that listens; `errors` is what it said on standard error so far."""
-
-    def __init__(self, store, **settings):
-        self.process = subprocess.Popen([PROGRAM, "--verbose", "serve", "--addr", "127.0.0.1:0"], cwd=store.folder,
-                                        env={**store.environment, **settings}, stderr=subprocess.PIPE, text=True)
-        self.errors, self.url = "", None
-        for line in self.process.stderr:
-            self.errors += line
-            if found := re.search(r"serving at (http://\S+)", line):
-                self.url = found[1]
-                break
-        assert self.url, self.errors
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.errors += line
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(15)
-        finally:
-            self.process.kill()
-            self._reader.join(5)
+        self.stop()
+
+
+class Http(Listening):
+    """A server of MCP."""
+
+    def __init__(self, store, *arguments, token=TOKEN):
+        settings = {"SOTTOVOCE__MCP__TOKEN": token} if token else {}
+        super().__init__(store, "mcp", "--http", "127.0.0.1:0", *arguments, says=r"(http://\S+/mcp)", **settings)
+        self.token, self.url = token, self.at
+
+
+class Endpoint(Listening):
+    """A `sottovoce serve`."""
+
+    def __init__(self, store, port=0, **settings):
+        super().__init__(store, "--verbose", "serve", "--addr", f"127.0.0.1:{port}", says=r"serving at (http://\S+)", **settings)
+        self.url = self.at
+
+
+class Agent(Listening):
+    """A `sottovoce wyoming`."""
+
+    def __init__(self, store, *arguments, port=0):
+        super().__init__(store, "wyoming", "--addr", f"127.0.0.1:{port}", *arguments, says=r"answering at (127\.0\.0\.1:\d+)")
 
 
 @contextmanager
