@@ -1,7 +1,8 @@
 //! What the endpoint adds to the time of the first word, and how much of a prompt stays as it was.
 //!
 //! `cargo bench -p sottovoce-serve -- [MESSAGES…]`, 100 and 1,000,000 messages unless given. The model server is scripted and
-//! answers at once, so that only the endpoint's own work shows.
+//! answers at once, so that only the endpoint's own work shows. With `--session FILE`, only the second: of the requests in that
+//! file, one a line, as a client sent them to a model that says `Fine.`
 
 #![allow(
     clippy::unwrap_used,
@@ -34,13 +35,19 @@ const ASKED: [(&str, &str); 2] = [
 const ROUNDS: usize = 100;
 
 fn main() {
-    let sizes: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
-    let sizes = if sizes.is_empty() { vec![100, 1_000_000] } else { sizes };
+    let arguments: Vec<String> = std::env::args().collect();
     let runtime = tokio::runtime::Runtime::new().unwrap();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--session") {
+        let recorded = std::fs::read_to_string(&arguments[at + 1]).unwrap();
+        runtime.block_on(unchanged(recorded.lines().map(str::to_owned).collect()));
+        return;
+    }
+    let sizes: Vec<u64> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![100, 1_000_000] } else { sizes };
     for messages in sizes {
         runtime.block_on(measure(messages));
     }
-    runtime.block_on(unchanged());
+    runtime.block_on(unchanged(session()));
 }
 
 /// A store, and the scripted model server.
@@ -164,12 +171,9 @@ async fn measure(messages: u64) {
     }
 }
 
-/// Twenty turns of one session as Home Assistant sends them, with a time that changes: how much of each prompt is as it was.
-async fn unchanged() {
-    let home = Home::with(100).await;
-    let (url, stop) = home.serve(true).await;
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let mut said = Vec::new();
+/// The requests of twenty turns of one session as Home Assistant sends them, with a time that changes.
+fn session() -> Vec<String> {
+    let (mut said, mut requests) = (Vec::new(), Vec::new());
     for turn in 0..20 {
         let rules = "You are a voice assistant for a house. Answer in plain sentences. ".repeat(12);
         let system =
@@ -178,11 +182,24 @@ async fn unchanged() {
             ["Turn the lamp on.", "What did I say about the garden?", "Thank you."][turn % 3];
         said.push(json!({ "role": "user", "content": format!("{words} That was number {turn}.") }));
         let all = [vec![json!({ "role": "system", "content": system })], said.clone()].concat();
-        let request = client.post(format!("{url}/api/chat")).body(body(&all));
-        request.send().await.unwrap().bytes().await.unwrap();
+        requests.push(body(&all));
         said.push(json!({ "role": "assistant", "content": "Fine." }));
     }
-    let bodies: Vec<Vec<String>> = home
+    requests
+}
+
+/// How much of each prompt is as it was in the one before, if the model is asked directly and through the endpoint.
+async fn unchanged(requests: Vec<String>) {
+    let home = Home::with(100).await;
+    let (url, stop) = home.serve(true).await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    for to in [&home.stub.url(), &url] {
+        for request in &requests {
+            let request = client.post(format!("{to}/api/chat")).body(request.clone());
+            request.send().await.unwrap().bytes().await.unwrap();
+        }
+    }
+    let seen: Vec<String> = home
         .stub
         .seen(Ask::Reply)
         .iter()
@@ -191,17 +208,23 @@ async fn unchanged() {
             messages.iter().map(|m| format!("{}: {}\n", m["role"], m["content"])).collect()
         })
         .collect();
-    let texts: Vec<String> = bodies.iter().map(|lines| lines.concat()).collect();
-    let pairs = texts.iter().zip(texts.iter().skip(1));
+    let (directly, through) = seen.split_at(requests.len());
+    println!(
+        "{} turns: {:.1} % of the characters of prompts are as they were directly, {:.1} % through the endpoint",
+        requests.len(),
+        share(directly),
+        share(through)
+    );
+    stop.cancel();
+}
+
+/// The share of the prompts' characters, in percent, that stand at the same place as in the prompt before.
+fn share(prompts: &[String]) -> f64 {
     let (mut same, mut whole) = (0_u32, 0_u32);
-    for (one, next) in pairs {
+    for (one, next) in prompts.iter().zip(prompts.iter().skip(1)) {
         let alike = one.bytes().zip(next.bytes()).take_while(|(a, b)| a == b).count();
         same += u32::try_from(alike).unwrap();
         whole += u32::try_from(next.len()).unwrap();
     }
-    println!(
-        "20 turns: {:.1} % of the characters of prompts are as they were",
-        f64::from(same) * 100.0 / f64::from(whole)
-    );
-    stop.cancel();
+    f64::from(same) * 100.0 / f64::from(whole)
 }
