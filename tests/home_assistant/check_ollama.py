@@ -1,0 +1,59 @@
+"""Home Assistant's own integration of Ollama with `sottovoce serve` in front of the model."""
+
+import asyncio
+
+from answers import UNKNOWN, reading, text
+from model import NAME, Model
+from report import table, urlopen_json
+from sottovoce import Endpoint, Store
+
+MODEL = f"{NAME}:latest"
+FACT = {"kitchen": "My cat is called Minka.", "office": "My cat is called Felix."}
+QUESTION = "What is my cat called?"
+ROOMS = ("kitchen", "office")
+
+
+async def a_new_session_in_a_room_knows_what_was_said_there_and_nowhere_else(house):
+    with Model(reading) as model, Store(**model.environment()) as store, Endpoint(store) as endpoint:
+        rows, entries = [], []
+        entry, plain = await house.add_ollama(model.url, "Without memory", MODEL)
+        entries.append(entry)
+        agents = {}
+        for room in ROOMS:
+            entry, agents[room] = await house.add_ollama(f"{endpoint.url}/s/{room}", f"Remembers the {room}", MODEL)
+            entries.append(entry)
+        first = {room: await house.say(agents[room], FACT[room]) for room in ROOMS}
+        await house.say(plain, FACT["kitchen"])
+        assert all(reply.kind == "action_done" for reply in first.values()), first
+        for room, other in (ROOMS, ROOMS[::-1]):
+            reply = await house.say(agents[room], QUESTION)
+            asked = text(model.asked[-1])
+            assert reply.conversation != first[room].conversation
+            assert FACT[room] in asked and FACT[other] not in asked, asked
+            assert FACT[room] in reply.speech, reply
+            rows.append((f"{QUESTION} ({room}, a new session)", (await house.say(plain, QUESTION)).speech, reply.speech))
+            receipt = await asyncio.to_thread(urlopen_json, f"{endpoint.url}/s/{room}/receipt")
+            added = [entry["text"] for entry in receipt["history"]]
+            assert added == [FACT[room], "All right."] and receipt["tokens"] > 0, receipt
+        assert all(row[1] == UNKNOWN for row in rows), rows
+        table(("asked", "without memory", "with memory"), rows)
+        for entry in entries:
+            await house.remove(entry)
+        assert "Minka" not in endpoint.errors, endpoint.errors
+        store.is_sound()
+
+
+async def functions_of_the_house_are_called_and_recorded(house):
+    with Model(reading) as model, Store(**model.environment()) as store, Endpoint(store) as endpoint:
+        entry, agent = await house.add_ollama(f"{endpoint.url}/s/kitchen", "Lamp", MODEL)
+        assert await house.state("light.kitchen_lamp") == "off"
+        reply = await house.say(agent, "Turn on the kitchen lamp, please.")
+        held = store.messages("kitchen")
+        assert reply.speech == "Done." and await house.state("light.kitchen_lamp") == "on", (reply, held)
+        assert [who for who, _ in held] == ["user", "assistant", "tool", "assistant"], held
+        assert held[0][1] == "Turn on the kitchen lamp, please." and held[3][1] == "Done.", held
+        reply = await house.say(agent, "Turn off the kitchen lamp.", conversation_id=reply.conversation)
+        assert await house.state("light.kitchen_lamp") == "off", reply
+        assert [who for who, _ in store.messages("kitchen")].count("user") == 2, store.messages("kitchen")
+        await house.remove(entry)
+        store.is_sound()
