@@ -1,6 +1,8 @@
 """A server such as Ollama that says what a check tells it to, and remembers what it was asked. It speaks OpenAI's protocol too."""
 
+import contextlib
 import json
+import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,8 +19,7 @@ class Model:
         self.pause, self.stall_after = pause, stall_after
         self.bodies = []  # As they came, of all requests with a body.
         self.asked, self.go_on, self.stalled = [], threading.Event(), threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.model = self
 
     @property
@@ -36,6 +37,25 @@ class Model:
         self.go_on.set()
         self._server.shutdown()
         self._server.server_close()
+        self._server.hang_up()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._connections = []
+
+    def process_request(self, request, address):
+        self._connections.append(request)
+        super().process_request(request, address)
+
+    def hang_up(self):
+        """Ends the connections that clients keep, as the end of a program does."""
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):

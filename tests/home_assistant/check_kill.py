@@ -3,6 +3,7 @@
 import asyncio
 
 from answers import reading, text
+from house import spoken
 from model import NAME, Model
 from report import table
 from sottovoce import Agent, Endpoint, Store
@@ -21,17 +22,11 @@ async def _killed(house, scope, start, add, shown):
         turn = asyncio.create_task(house.run(pipeline, CUT))
         assert await asyncio.to_thread(model.stalled.wait, 20), "the model was not asked"
         server.kill()
-        events = await asyncio.wait_for(turn, 20)
-        said = next((data["intent_output"]["response"]["speech"]["plain"]["speech"] for _, kind, data in events
-                     if kind == "intent-end"), None)
-        said = said or next(data["message"] for _, kind, data in events if kind == "error")
-        assert said, events
+        said = spoken(await asyncio.wait_for(turn, 20))
         model.stall_after = None
         model.go_on.set()
-        while_away = await house.run(pipeline, "Is anybody there?")
-        away = next((data["intent_output"]["response"]["speech"]["plain"]["speech"] for _, kind, data in while_away
-                     if kind == "intent-end"), None)
-        away = away or next(data["message"] for _, kind, data in while_away if kind == "error")
+        away = spoken(await house.run(pipeline, "Is anybody there?"))
+        assert said and away, (said, away)
         held = store.scope(scope)
         assert held[:2] == [("user", FACT), ("assistant", "All right.")] and held[2] == ("user", CUT), held
         with start(store, server.port) as server:

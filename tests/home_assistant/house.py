@@ -49,6 +49,16 @@ class Reply:
         return f"{self.kind}: {self.speech!r} ({self.took:.2f}s)"
 
 
+def spoken(events):
+    """What Home Assistant says at the end of a voice assistant's turn."""
+    for _, kind, data in events:
+        if kind == "intent-end":
+            return data["intent_output"]["response"]["speech"]["plain"]["speech"]
+        if kind == "error":
+            return data["message"]
+    raise AssertionError(events)
+
+
 class House:
     """Home Assistant on a port of its own. Its folder is made anew."""
 

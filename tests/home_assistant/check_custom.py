@@ -1,0 +1,120 @@
+"""The custom integration of `integrations/home_assistant`, in Home Assistant's own process."""
+
+import json
+import os
+
+from answers import UNKNOWN, reading, text
+from house import CONFIG, HERE, spoken
+from model import NAME, Model
+from report import say, table
+from rooms import rooms
+
+FACT = {"kitchen": "My cat is called Minka.", "office": "My cat is called Felix."}
+QUESTION = "What is my cat called?"
+
+
+async def _add(house, model, folder, **more):
+    """Fills in both forms; the entry and its agent."""
+    places = {"url": model.url, "folder": f"/srv/config/{folder}/store", "key_file": f"/srv/config/{folder}/key"}
+    entry = await house.add("sottovoce", places, {"model": f"{NAME}:latest", "scope": "area", **more})
+    return entry, await house.entity(entry, "conversation")
+
+
+async def _search(house, entry, scope, words):
+    body = {"config_entry_id": entry, "scope": scope, "words": words}
+    found = await house.call("POST", "/api/services/sottovoce/search?return_response", body)
+    return found["service_response"]["messages"]
+
+
+async def each_area_has_a_memory_that_outlives_sessions_and_nothing_lies_in_the_open(house):
+    async with rooms(house) as satellites:
+        with Model(reading) as model:
+            entry, agent = await _add(house, model, "areas")
+            place = {room: {"device_id": satellite.device} for room, satellite in satellites.items()}
+            for room in FACT:
+                await house.say(agent, FACT[room], **place[room])
+            rows = []
+            for room, other in (("kitchen", "office"), ("office", "kitchen")):
+                reply = await house.say(agent, QUESTION, **place[room])
+                asked = text(model.asked[-1])
+                assert FACT[room] in asked and FACT[other] not in asked, asked
+                assert FACT[room] in reply.speech, reply
+                rows.append((f"{QUESTION} ({room}, a new session)", reply.speech))
+            by_satellite = await house.say(agent, QUESTION, satellite_id=satellites["office"].entity)
+            assert FACT["office"] in by_satellite.speech, by_satellite
+            nowhere = await house.say(agent, QUESTION)
+            assert nowhere.speech == UNKNOWN, nowhere
+            table(("asked", "answer"), [*rows, (f"{QUESTION} (no area)", nowhere.speech)])
+            await house.remove(entry)
+            stored = [file for file in (CONFIG / "areas").rglob("*") if file.is_file()]
+            assert len(stored) > 8 and not any(b"Minka" in file.read_bytes() for file in stored), stored
+            assert os.stat(CONFIG / "areas/key").st_mode & 0o077 == 0
+            log = house.log.read_text() + (CONFIG / "console.log").read_text()
+            assert "Minka" not in log, "words are in Home Assistant's log"
+
+
+async def answers_stream_and_functions_of_the_house_are_called(house):
+    with Model(reading, pause=0.05) as model:
+        entry, agent = await _add(house, model, "functions")
+        pipeline = await house.pipeline("Custom", agent)
+        await house.say(agent, FACT["kitchen"])
+        events = await house.run(pipeline, QUESTION)
+        pieces = [(at, data["chat_log_delta"]["content"]) for at, kind, data in events
+                  if kind == "intent-progress" and data.get("chat_log_delta", {}).get("content")]
+        assert len(pieces) > 4 and FACT["kitchen"] in "".join(piece for _, piece in pieces), events
+        say(f"{len(pieces)} pieces, the first after {pieces[0][0] * 1000:.0f} ms, the last after {pieces[-1][0] * 1000:.0f} ms")
+        reply = await house.say(agent, "Turn on the kitchen lamp.")
+        assert reply.speech == "Done." and await house.state("light.kitchen_lamp") == "on", reply
+        found = await _search(house, entry, "default", "lamp from:me")
+        assert [message["text"] for message in found] == ["Turn on the kitchen lamp."], found
+        await house.say(agent, "Turn off the kitchen lamp.")
+        assert await house.state("light.kitchen_lamp") == "off"
+        assert "tool_calls" in json.dumps(model.asked[-1]["messages"]), "earlier calls are gone"
+        assert "Current time is" not in text(model.asked[-1])
+        await house.remove(entry)
+
+
+async def what_is_forgotten_does_not_come_back(house):
+    with Model(reading) as model:
+        entry, agent = await _add(house, model, "forgetting", scope="one")
+        await house.say(agent, FACT["kitchen"])
+        found = await _search(house, entry, "default", "Minka")
+        assert [message["number"] for message in found] == [1], found
+        body = {"config_entry_id": entry, "scope": "default", "numbers": [1]}
+        gone = await house.call("POST", "/api/services/sottovoce/forget?return_response", body)
+        assert gone["service_response"]["numbers"] == [1], gone
+        reply = await house.say(agent, QUESTION)
+        assert reply.speech == UNKNOWN and "Minka" not in text(model.asked[-1]), reply
+        await house.remove(entry)
+
+
+async def each_user_has_a_memory(house):
+    with Model(reading) as model:
+        entry, agent = await _add(house, model, "users", scope="user")
+        await house.say(agent, FACT["kitchen"])
+        user = (await house.command("auth/current_user"))["id"]
+        assert [found["text"] for found in await _search(house, entry, f"dm/{user}", "Minka")] == [FACT["kitchen"]]
+        assert await _search(house, entry, "default", "Minka") == []
+        await house.remove(entry)
+
+
+async def a_model_that_is_away_costs_nothing_that_was_said(house):
+    with Model(reading) as model:
+        entry, agent = await _add(house, model, "away", scope="one", llm_hass_api=[])
+        pipeline = await house.pipeline("Away", agent)
+        await house.say(agent, "Good morning.")
+    said = spoken(await house.run(pipeline, FACT["kitchen"]))
+    assert said == "I cannot think right now. What you said is stored.", said
+    assert [found["text"] for found in await _search(house, entry, "default", "Minka")] == [FACT["kitchen"]]
+    await house.remove(entry)
+
+
+async def every_text_is_translated(house):
+    folder = HERE.parent.parent / "integrations/home_assistant/custom_components/sottovoce"
+
+    def names(value, at=""):
+        return {at} if isinstance(value, str) else {name for key in value for name in names(value[key], f"{at}/{key}")}
+
+    texts = {file: json.loads((folder / file).read_text()) for file in ("strings.json", "translations/en.json", "translations/de.json")}
+    assert texts["strings.json"] == texts["translations/en.json"]
+    assert names(texts["strings.json"]) == names(texts["translations/de.json"])
