@@ -25,12 +25,14 @@ async def another_agent_searches_what_was_said_in_a_room(house):
         server = Http(store, token=None)
         try:
             entry = await house.add("mcp", {"url": server.url})
+            entries = await house.call("GET", "/api/config/config_entries/entry")
+            assert [e["title"] for e in entries if e["entry_id"] == entry] == ["sottovoce"], entries
             apis = ["assist", f"mcp-{entry}"]
             plain, agent = await house.add_ollama(model.url, "With functions of MCP", f"{NAME}:latest", tools=apis)
             reply = await house.say(agent, QUESTION)
             tools = [tool["function"]["name"] for tool in model.asked[0]["tools"]]
             assert FACT in reply.speech and "no business" not in reply.speech, reply
-            table(("its functions",), [(name,) for name in tools if "sottovoce" in name or name.endswith(("remember", "search"))])
+            table(("its functions",), [(name,) for name in tools if name.startswith(("context-", "artifact-", "conversation-", "personality-"))])
             assert json.dumps(model.asked[0]).count("HassTurnOn"), tools
             for one in (plain, entry):
                 await house.remove(one)

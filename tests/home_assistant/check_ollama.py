@@ -57,3 +57,16 @@ async def functions_of_the_house_are_called_and_recorded(house):
         assert [who for who, _ in store.messages("kitchen")].count("user") == 2, store.messages("kitchen")
         await house.remove(entry)
         store.is_sound()
+
+
+async def a_key_of_a_room_opens_that_room_alone(house):
+    with Model(reading) as model, Store(**model.environment()) as store:
+        keys = store.folder / "keys"
+        keys.write_text("named/kitchen kitchen-key\n")
+        with Endpoint(store, SOTTOVOCE__SERVE__KEYSFILE=str(keys)) as endpoint:
+            entry, agent = await house.add_ollama(f"{endpoint.url}/s/kitchen", "With a key", MODEL, api_key="kitchen-key")
+            await house.say(agent, FACT["kitchen"])
+            assert store.messages("kitchen") == [("user", FACT["kitchen"]), ("assistant", "All right.")]
+            errors = await house.refused("ollama", {"url": f"{endpoint.url}/s/office", "api_key": "kitchen-key"})
+            assert errors == {"base": "invalid_auth"}, errors
+            await house.remove(entry)

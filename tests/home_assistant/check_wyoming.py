@@ -4,6 +4,7 @@ import asyncio
 import time
 
 from answers import UNKNOWN, reading, text
+from house import spoken
 from model import Model
 from report import say, table
 from rooms import rooms
@@ -52,4 +53,17 @@ async def it_describes_itself_during_a_turn(house):
         assert not turn.done()
         model.go_on.set()
         assert (await turn).speech == "It is fine."
+        await house.remove(entry)
+
+
+async def home_assistant_understands_commands_before_it_is_asked(house):
+    with Model() as model, Store(**model.environment()) as store, Agent(store) as server:
+        entry = await house.add_wyoming(server.port)
+        agent = await house.entity(entry, "conversation")
+        pipeline = await house.pipeline("Commands first", agent, prefer_local_intents=True)
+        await house.run(pipeline, "turn on the kitchen lamp")
+        assert await house.state("light.kitchen_lamp") == "on" and not model.asked
+        assert spoken(await house.run(pipeline, "How is the weather?")) == "It is fine."
+        await house.run(pipeline, "turn off the kitchen lamp")
+        assert await house.state("light.kitchen_lamp") == "off" and len(model.asked) == 1
         await house.remove(entry)

@@ -160,6 +160,11 @@ class House:
         assert flow["type"] == "create_entry", flow
         return flow["result"]["entry_id"]
 
+    async def refused(self, integration, form):
+        """The errors that a form of an integration shows."""
+        flow = await self.call("POST", "/api/config/config_entries/flow", {"handler": integration})
+        return (await self.call("POST", f"/api/config/config_entries/flow/{flow['flow_id']}", form))["errors"]
+
     async def add_part(self, entry, kind, form):
         """Adds a part of an integration, such as a conversation agent."""
         handler = {"handler": [entry, kind]}
@@ -211,8 +216,9 @@ class House:
                                   conversation_language="en", **{**none, **more})
         return made["id"]
 
-    async def run(self, pipeline, words, **more):
-        """A turn of a voice assistant, from the words to the answer's text: its events with the seconds since it began."""
+    async def run(self, pipeline, words, most=None, **more):
+        """A turn of a voice assistant, from the words to the answer's text: its events with the seconds since it began. It is
+        broken off after so many events, if that is wanted."""
         events, begun = [], time.monotonic()
         async with self._socket() as opened:
             await opened.send_json({"id": 1, "type": "assist_pipeline/run", "pipeline": pipeline, "start_stage": "intent",
@@ -223,5 +229,5 @@ class House:
                 if answer["type"] == "event":
                     event = answer["event"]
                     events.append((time.monotonic() - begun, event["type"], event["data"] or {}))
-                    if event["type"] == "run-end":
+                    if event["type"] == "run-end" or len(events) == most:
                         return events

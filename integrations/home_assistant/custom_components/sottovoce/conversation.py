@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 import json
 import logging
+import re
 from typing import TYPE_CHECKING, Any, Literal
 
 import httpx2
@@ -16,10 +17,10 @@ import probatio
 from homeassistant.components import conversation
 from homeassistant.const import CONF_LLM_HASS_API, CONF_MODEL, CONF_PROMPT, CONF_URL, MATCH_ALL
 from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import device_registry as dr, entity_registry as er, llm
+from homeassistant.helpers import device_registry as dr, entity_registry as er, intent, llm
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.json import json_dumps
+from homeassistant.helpers.translation import async_get_translations
 
 from . import SottovoceConfigEntry, model_client
 from .const import CONF_SCOPE, DOMAIN, NUM_CTX, SCOPE_AREA, SCOPE_USER
@@ -31,8 +32,8 @@ _LOGGER = logging.getLogger(__name__)
 
 # How often a model may call functions for one answer.
 MOST_CALLS = 10
-# Home Assistant ends its instructions with the time, which changes every turn. Each utterance carries its own.
-TIME = "\nCurrent time is "
+# A line of Home Assistant's instructions, which changes every turn. Each utterance carries its own time.
+TIME = re.compile(r"^Current time is .*\n?", re.MULTILINE)
 
 
 async def async_setup_entry(
@@ -95,9 +96,23 @@ class SottovoceAgent(conversation.ConversationEntity):
                 prompt = await memory.hear_async(user_input.text.strip(), metadata=metadata)
                 await self._answer(memory, chat_log, list(prompt.messages))
         except SottovoceError as error:
-            _LOGGER.error("A turn failed: %s", error)
-            raise HomeAssistantError(translation_domain=DOMAIN, translation_key="not_stored") from error
+            _LOGGER.error("What was said cannot be stored: %s", error)
+            return await self._excuse(user_input, chat_log, "not_stored")
+        except (ollama.RequestError, ollama.ResponseError, httpx2.HTTPError, ConnectionError) as error:
+            _LOGGER.error("The model gave no whole answer: %s", error)
+            return await self._excuse(user_input, chat_log, "no_answer")
         return conversation.async_get_result_from_chat_log(user_input, chat_log)
+
+    async def _excuse(
+        self, user_input: conversation.ConversationInput, chat_log: conversation.ChatLog, why: str
+    ) -> conversation.ConversationResult:
+        """Says why there is no answer, in the language of the turn."""
+        language = user_input.language.partition("-")[0]
+        texts = await async_get_translations(self.hass, language, "exceptions", [DOMAIN])
+        response = intent.IntentResponse(language=user_input.language)
+        words = texts[f"component.{DOMAIN}.exceptions.{why}.message"]
+        response.async_set_error(intent.IntentResponseErrorCode.UNKNOWN, words)
+        return conversation.ConversationResult(response=response, conversation_id=chat_log.conversation_id)
 
     def _scope(self, user_input: conversation.ConversationInput) -> str:
         """The conversation that this utterance belongs to. What belongs to no area or user is in the default one."""
@@ -121,11 +136,9 @@ class SottovoceAgent(conversation.ConversationEntity):
         self, memory: Conversation, chat_log: conversation.ChatLog, messages: list[dict[str, Any]]
     ) -> None:
         """Asks the model, has Home Assistant do what it calls for, and stores the answer, or what came of it."""
-        instructions = chat_log.content[0].content
-        tools = None
-        if api := chat_log.llm_api:
-            tools = [_tool(tool, api) for tool in api.tools]
-        instructions = instructions.rpartition(TIME)[0] if TIME in instructions else instructions
+        api = chat_log.llm_api
+        tools = [_tool(tool, api) for tool in api.tools] if api else None
+        instructions = TIME.sub("", chat_log.content[0].content)
         if messages[0]["role"] != "system":
             messages.insert(0, {"role": "system", "content": ""})
         messages[0] = {**messages[0], "content": f"{instructions}\n\n{messages[0]['content']}".strip()}
@@ -150,9 +163,6 @@ class SottovoceAgent(conversation.ConversationEntity):
                     is_whole = True
                     break
                 await _record(memory, contents)
-        except (ollama.RequestError, ollama.ResponseError, httpx2.HTTPError, ConnectionError) as error:
-            _LOGGER.error("The model gave no whole answer: %s", error)
-            raise HomeAssistantError(translation_domain=DOMAIN, translation_key="no_answer") from error
         finally:
             if answer := "".join(said):
                 # If the turn was cancelled, what was spoken is stored all the same.
