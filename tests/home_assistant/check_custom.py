@@ -79,7 +79,7 @@ async def who_breaks_an_answer_off_leaves_what_had_come(house):
     with Model(["It is ", *["raining "] * 50], pause=0.05) as model:
         entry, agent = await _add(house, model, "broken", scope="one")
         pipeline = await house.pipeline("Broken", agent)
-        await house.run(pipeline, "How is the weather?", most=6)
+        await house.run(pipeline, "How is the weather?", seconds=0.5)
         for _ in range(50):
             if found := await _search(house, entry, "default", "raining from:assistant"):
                 break
@@ -125,6 +125,23 @@ async def a_model_that_is_away_costs_nothing_that_was_said(house):
     assert said.startswith("Gerade fällt mir nichts ein."), said
     assert [found["text"] for found in await _search(house, entry, "default", "Minka")] == [FACT["kitchen"]]
     await house.remove(entry)
+
+
+async def what_was_said_survives_the_killing_of_home_assistant(house):
+    with Model(reading) as model:
+        entry, agent = await _add(house, model, "killed", scope="one")
+        pipeline = await house.pipeline("Killed here", agent)
+        await house.say(agent, "Good morning.")
+        model.stall_after = 0
+        turn = asyncio.create_task(house.run(pipeline, FACT["kitchen"]))
+        assert await asyncio.to_thread(model.stalled.wait, 20), "the model was not asked"
+        await house.restart_after_kill()
+        await asyncio.gather(turn, return_exceptions=True)
+        model.stall_after = None
+        model.go_on.set()
+        reply = await house.say(await house.entity(entry, "conversation"), QUESTION)
+        assert FACT["kitchen"] in reply.speech, reply
+        await house.remove(entry)
 
 
 async def texts_and_forms_agree_as_home_assistants_own_checks_want(house):

@@ -15,7 +15,7 @@ async def _killed(house, scope, start, add, shown):
     """Two turns, of which the second one is cut, and one after a restart."""
     with Model(reading) as model, Store(**model.environment()) as store:
         server = start(store, 0)
-        entry, agent = await add(server)
+        entry, agent = await add(house, server)
         pipeline = await house.pipeline(f"Killed {scope}", agent)
         assert (await house.say(agent, FACT)).speech == "All right."
         model.stall_after = 1
@@ -38,16 +38,40 @@ async def _killed(house, scope, start, add, shown):
         await house.remove(entry)
 
 
+async def _ollama(house, server):
+    return await house.add_ollama(f"{server.url}/s/kitchen", "Cut", f"{NAME}:latest")
+
+
+async def _wyoming(house, server):
+    entry = await house.add_wyoming(server.port)
+    return entry, await house.entity(entry, "conversation")
+
+
+SERVERS = [("named/kitchen", lambda store, port: Endpoint(store, port), _ollama),
+           ("default", lambda store, port: Agent(store, port=port), _wyoming)]
+
+
 async def what_was_said_survives_the_killing_of_each_server(house):
     shown = []
-
-    async def ollama(server):
-        return await house.add_ollama(f"{server.url}/s/kitchen", "Killed", f"{NAME}:latest")
-
-    async def wyoming(server):
-        entry = await house.add_wyoming(server.port)
-        return entry, await house.entity(entry, "conversation")
-
-    await _killed(house, "named/kitchen", lambda store, port: Endpoint(store, port), ollama, shown)
-    await _killed(house, "default", lambda store, port: Agent(store, port=port), wyoming, shown)
+    for scope, start, add in SERVERS:
+        await _killed(house, scope, start, add, shown)
     table(("conversation", "", "Home Assistant says"), shown)
+
+
+async def who_breaks_an_answer_off_stops_the_model_and_leaves_what_had_come(house):
+    rows = []
+    for scope, start, add in SERVERS:
+        with Model(["It is ", *["raining "] * 100], pause=0.05) as model, Store(**model.environment()) as store:
+            with start(store, 0) as server:
+                entry, agent = await add(house, server)
+                pipeline = await house.pipeline(f"Broken off {scope}", agent)
+                await house.run(pipeline, "Rain?", seconds=1)
+                for _ in range(100):
+                    held = await asyncio.to_thread(store.scope, scope)
+                    if len(held) == 2:
+                        break
+                await house.remove(entry)
+            assert len(held) == 2 and held[1][1].startswith("It is raining") and len(held[1][1]) < 600, held
+            rows.append((scope, len("It is ") + 100 * len("raining "), len(held[1][1])))
+            store.is_sound()
+    table(("conversation", "characters of the answer", "stored after a second"), rows)

@@ -101,8 +101,16 @@ class House:
             command = [HERE / "inside", SYSTEM, "/srv/ha/bin/hass", "-c", "/srv/config", "--log-file", "/srv/config/home-assistant.log"]
             self._process = subprocess.Popen(command, stdout=console, stderr=console, stdin=subprocess.DEVNULL)
 
-    async def _onboard(self):
-        client = f"{self.url}/"
+    async def restart_after_kill(self):
+        """Ends as in a power cut, and starts again."""
+        await asyncio.sleep(2)  # Home Assistant writes down what was added only a second later.
+        self._process.kill()
+        await asyncio.to_thread(self._process.wait)
+        self._start()
+        await self._answers()
+        await self._runs()
+
+    async def _answers(self):
         while True:
             assert self._process.poll() is None, (CONFIG / "console.log").read_text()[-3000:]
             with contextlib.suppress(aiohttp.ClientError):
@@ -110,6 +118,14 @@ class House:
                     if answer.status == 200:
                         break
             await asyncio.sleep(0.1)
+
+    async def _runs(self):
+        while (await self.call("GET", "/api/config"))["state"] != "RUNNING":
+            await asyncio.sleep(0.1)
+
+    async def _onboard(self):
+        await self._answers()
+        client = f"{self.url}/"
         user = {"client_id": client, "name": "Ann", "username": "ann", "password": "only-for-this-test", "language": "en"}
         async with self._session.post(f"{self.url}/api/onboarding/users", json=user) as answer:
             code = (await answer.json())["auth_code"]
@@ -117,8 +133,7 @@ class House:
         async with self._session.post(f"{self.url}/auth/token", data=grant) as answer:
             self.token = (await answer.json())["access_token"]
         self._headers = {"Authorization": f"Bearer {self.token}"}
-        while (await self.call("GET", "/api/config"))["state"] != "RUNNING":
-            await asyncio.sleep(0.1)
+        await self._runs()
 
     async def __aexit__(self, *_):
         await self._session.close()
@@ -216,18 +231,22 @@ class House:
                                   conversation_language="en", **{**none, **more})
         return made["id"]
 
-    async def run(self, pipeline, words, most=None, **more):
+    async def run(self, pipeline, words, seconds=None, **more):
         """A turn of a voice assistant, from the words to the answer's text: its events with the seconds since it began. It is
-        broken off after so many events, if that is wanted."""
+        broken off after so many seconds, if that is wanted."""
         events, begun = [], time.monotonic()
         async with self._socket() as opened:
             await opened.send_json({"id": 1, "type": "assist_pipeline/run", "pipeline": pipeline, "start_stage": "intent",
                                     "end_stage": "intent", "input": {"text": words}, **more})
             while True:
-                answer = await opened.receive_json()
+                try:
+                    left = None if seconds is None else max(0, begun + seconds - time.monotonic())
+                    answer = await opened.receive_json(timeout=left)
+                except TimeoutError:
+                    return events
                 assert answer.get("success", True), answer
                 if answer["type"] == "event":
                     event = answer["event"]
                     events.append((time.monotonic() - begun, event["type"], event["data"] or {}))
-                    if event["type"] == "run-end" or len(events) == most:
+                    if event["type"] == "run-end":
                         return events
