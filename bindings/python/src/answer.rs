@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::message::Message;
 use crate::process::OfProcess;
 use crate::report::Report;
-use crate::runtime::{awaitable, block, runtime};
+use crate::runtime::{awaitable, block};
 pub(crate) use turn::{Source, Turn};
 
 /// A model's answer, text by text. Iterate over it with `for` or with `async for`.
@@ -47,13 +47,6 @@ impl From<Arc<Turn>> for Answer {
 impl Answer {
     fn turn(&self) -> PyResult<&Arc<Turn>> {
         self.0.get()
-    }
-
-    fn interrupt(&self) -> PyResult<()> {
-        let turn = Arc::clone(self.turn()?);
-        turn.stop();
-        runtime()?.spawn(async move { turn.drop_answer().await });
-        Ok(())
     }
 }
 
@@ -130,8 +123,8 @@ impl Answer {
 
     /// Interrupts the answer, unless it has ended. Returns at once; the next turn and `Conversation.close` wait until
     /// the text that was taken is stored. Another thread or task may be iterating; its loop ends.
-    fn close(&self) -> PyResult<()> {
-        self.interrupt()
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        block(py, self.turn()?.drop_answer())
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -159,8 +152,8 @@ impl Answer {
     }
 
     #[pyo3(signature = (*_raised))]
-    fn __exit__(&self, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.interrupt()
+    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
     }
 
     fn __aenter__(slf: Py<Self>, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
@@ -173,8 +166,8 @@ impl Answer {
         py: Python<'py>,
         _raised: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.interrupt()?;
-        awaitable(py, async { Ok(()) })
+        let turn = Arc::clone(self.turn()?);
+        awaitable(py, async move { turn.drop_answer().await })
     }
 
     fn __repr__(&self) -> PyResult<String> {

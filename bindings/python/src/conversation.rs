@@ -16,6 +16,7 @@ use crate::message::{Details, Message, Recalled, tool_call};
 use crate::process::OfProcess;
 use crate::prompt::Rendered;
 use crate::runtime::{awaitable, block};
+use crate::store::OpenStore;
 pub(crate) use open::OpenConversation;
 
 /// One conversation of a store: a person's, a room's, or a thread of one.
@@ -31,18 +32,20 @@ pub(crate) use open::OpenConversation;
 ///     ["My sister's name is Ada.", "I'll remember that."]
 #[pyclass(frozen, module = "sottovoce")]
 #[derive(Debug)]
-pub(crate) struct Conversation(OfProcess<Arc<OpenConversation>>);
-
-impl From<Arc<OpenConversation>> for Conversation {
-    fn from(open: Arc<OpenConversation>) -> Self {
-        Self(OfProcess::new(open))
-    }
+pub(crate) struct Conversation {
+    open: OfProcess<Arc<OpenConversation>>,
+    /// Keeps the store open.
+    _store: OfProcess<Arc<OpenStore>>,
 }
 
 impl Conversation {
+    pub(crate) fn new(open: Arc<OpenConversation>, store: Arc<OpenStore>) -> Self {
+        Self { open: OfProcess::new(open), _store: OfProcess::new(store) }
+    }
+
     /// The open conversation, unless its store was closed.
     fn open(&self) -> PyResult<Arc<OpenConversation>> {
-        let open = self.0.get()?;
+        let open = self.open.get()?;
         open.check_open()?;
         Ok(Arc::clone(open))
     }
@@ -53,13 +56,13 @@ impl Conversation {
     /// The scope, such as `dm/ann`.
     #[getter]
     fn scope(&self) -> PyResult<String> {
-        Ok(self.0.get()?.inner.store().scope().to_string())
+        Ok(self.open.get()?.inner.store().scope().to_string())
     }
 
     /// The thread, or `None`.
     #[getter]
     fn thread(&self) -> PyResult<Option<String>> {
-        Ok(self.0.get()?.thread.clone())
+        Ok(self.open.get()?.thread.clone())
     }
 
     /// Stores an utterance, and returns the prompt for answering it: for a host that asks a model itself. `speaker` is
@@ -159,7 +162,7 @@ impl Conversation {
     ///     >>> message = conversation.append("assistant", "", metadata={"item": json.dumps(item)})
     ///     >>> json.loads(conversation.get(message.seq).metadata["item"]) == item
     ///     True
-    #[pyo3(signature = (role, content, *, speaker = None, metadata = None, time = None, tool_calls = Vec::new(), tool_call_id = None))]
+    #[pyo3(signature = (role, content, *, speaker = None, metadata = None, time = None, tool_calls = None, tool_call_id = None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn append(
         &self,
@@ -169,17 +172,17 @@ impl Conversation {
         speaker: Option<String>,
         metadata: Option<BTreeMap<String, String>>,
         time: Option<Zoned>,
-        tool_calls: Vec<Bound<'_, PyDict>>,
+        tool_calls: Option<Vec<Bound<'_, PyDict>>>,
         tool_call_id: Option<String>,
     ) -> PyResult<Message> {
-        let tool_calls = tool_calls.iter().map(tool_call).collect::<PyResult<_>>()?;
+        let tool_calls = tool_calls.iter().flatten().map(tool_call).collect::<PyResult<_>>()?;
         let details = Details { speaker, metadata, time, tool_calls, tool_call_id };
         let role = role.parse().map_err(raise)?;
         block(py, self.open()?.append(role, content, details))
     }
 
     /// `append` for asyncio.
-    #[pyo3(signature = (role, content, *, speaker = None, metadata = None, time = None, tool_calls = Vec::new(), tool_call_id = None))]
+    #[pyo3(signature = (role, content, *, speaker = None, metadata = None, time = None, tool_calls = None, tool_call_id = None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn append_async<'py>(
         &self,
@@ -189,10 +192,10 @@ impl Conversation {
         speaker: Option<String>,
         metadata: Option<BTreeMap<String, String>>,
         time: Option<Zoned>,
-        tool_calls: Vec<Bound<'py, PyDict>>,
+        tool_calls: Option<Vec<Bound<'py, PyDict>>>,
         tool_call_id: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let tool_calls = tool_calls.iter().map(tool_call).collect::<PyResult<_>>()?;
+        let tool_calls = tool_calls.iter().flatten().map(tool_call).collect::<PyResult<_>>()?;
         let details = Details { speaker, metadata, time, tool_calls, tool_call_id };
         let role = role.parse().map_err(raise)?;
         awaitable(py, self.open()?.append(role, content, details))

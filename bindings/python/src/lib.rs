@@ -31,12 +31,16 @@ mod _sottovoce {
     #[pymodule_export]
     use super::store::Store;
 
-    use super::{PyModule, PyModuleMethods, PyResult, runtime};
+    use super::{PyAnyMethods, PyModuleMethods, PyResult, runtime, store};
     use pyo3::Bound;
+    use pyo3::types::PyModule;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         runtime::configure();
+        // A program may end in the middle of an answer without closing its store.
+        let close = pyo3::wrap_pyfunction!(store::close_all, module)?;
+        module.py().import("atexit")?.call_method1("register", (close,))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

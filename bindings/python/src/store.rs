@@ -3,17 +3,36 @@
 mod open;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::conversation::Conversation;
 use crate::error::raise;
-use crate::process::OfProcess;
+use crate::process::{self, OfProcess};
 use crate::runtime::{awaitable, block, runtime};
 use crate::settings;
 pub(crate) use open::OpenStore;
+
+/// The stores that the end of the program closes.
+static STORES: Mutex<Vec<Weak<OpenStore>>> = Mutex::new(Vec::new());
+
+/// Closes what is still open when the program ends.
+#[pyfunction]
+pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
+    // A forked process has nothing to close.
+    if process::check().is_err() {
+        return Ok(());
+    }
+    let stores = std::mem::take(&mut *STORES.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut outcome = Ok(());
+    for store in stores.iter().filter_map(Weak::upgrade) {
+        let closed = block(py, store.close());
+        outcome = outcome.and(closed);
+    }
+    outcome
+}
 
 /// An encrypted store of conversations.
 ///
@@ -62,6 +81,10 @@ impl Store {
         }
         let store = OpenStore::new(config, keys.keys).map_err(raise)?;
         block(py, store.check())?;
+        let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.retain(|store| store.strong_count() > 0);
+        stores.push(Arc::downgrade(&store));
+        drop(stores);
         Ok(Self(OfProcess::new(store)))
     }
 

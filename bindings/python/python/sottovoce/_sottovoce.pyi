@@ -4,19 +4,35 @@ from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypedDict, final
+from typing import Any, Literal, TypedDict, final, type_check_only
 
 from typing_extensions import Self, Unpack
+
+__all__ = [
+    "Answer",
+    "Conversation",
+    "Message",
+    "Prompt",
+    "Recalled",
+    "Receipt",
+    "ReceiptEntry",
+    "Report",
+    "Store",
+    "__version__",
+    "setting_names",
+]
 
 __version__: str
 
 _Path = str | PathLike[str]
 
+@type_check_only
 class ToolCall(TypedDict):
     id: str
     name: str
     arguments: Any
 
+@type_check_only
 class Settings(TypedDict, total=False):
     last_n: int | None
     exact: bool | None
@@ -179,9 +195,21 @@ class Answer(Iterator[str], AsyncIterator[str]):
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> Future[str]: ...
     def __enter__(self) -> Self: ...
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
     def __aenter__(self) -> Future[Self]: ...
-    def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> Future[None]: ...
+    def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> Future[None]: ...
 
 @final
 class Conversation:
@@ -190,13 +218,51 @@ class Conversation:
     @property
     def thread(self) -> str | None: ...
     def hear(self, text: str, *, speaker: str | None = None, metadata: Mapping[str, str] | None = None) -> Prompt: ...
-    def hear_async(self, text: str, *, speaker: str | None = None, metadata: Mapping[str, str] | None = None) -> Future[Prompt]: ...
+    def hear_async(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Future[Prompt]: ...
     def keep(self, reply: str, *, spoken_up_to: int | None = None, interrupted: bool = False) -> Message | None: ...
-    def keep_async(self, reply: str, *, spoken_up_to: int | None = None, interrupted: bool = False) -> Future[Message | None]: ...
+    def keep_async(
+        self,
+        reply: str,
+        *,
+        spoken_up_to: int | None = None,
+        interrupted: bool = False,
+    ) -> Future[Message | None]: ...
     def prompt(self, text: str, *, speaker: str | None = None, metadata: Mapping[str, str] | None = None) -> Prompt: ...
-    def prompt_async(self, text: str, *, speaker: str | None = None, metadata: Mapping[str, str] | None = None) -> Future[Prompt]: ...
-    def append(self, role: Literal["user", "assistant", "system", "tool"], content: str, *, speaker: str | None = None, metadata: Mapping[str, str] | None = None, time: datetime | None = None, tool_calls: Sequence[ToolCall] = [], tool_call_id: str | None = None) -> Message: ...
-    def append_async(self, role: Literal["user", "assistant", "system", "tool"], content: str, *, speaker: str | None = None, metadata: Mapping[str, str] | None = None, time: datetime | None = None, tool_calls: Sequence[ToolCall] = [], tool_call_id: str | None = None) -> Future[Message]: ...
+    def prompt_async(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Future[Prompt]: ...
+    def append(
+        self,
+        role: Literal["user", "assistant", "system", "tool"],
+        content: str,
+        *,
+        speaker: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        time: datetime | None = None,
+        tool_calls: Sequence[ToolCall] | None = None,
+        tool_call_id: str | None = None,
+    ) -> Message: ...
+    def append_async(
+        self,
+        role: Literal["user", "assistant", "system", "tool"],
+        content: str,
+        *,
+        speaker: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        time: datetime | None = None,
+        tool_calls: Sequence[ToolCall] | None = None,
+        tool_call_id: str | None = None,
+    ) -> Future[Message]: ...
     def get(self, seq: int, /) -> Message | None: ...
     def get_async(self, seq: int, /) -> Future[Message | None]: ...
     def tail(self, n: int = 20) -> list[Message]: ...
@@ -211,8 +277,24 @@ class Conversation:
     def forget_all_async(self) -> Future[list[int]]: ...
     def prepare(self) -> None: ...
     def prepare_async(self) -> Future[None]: ...
-    def ask(self, text: str, *, speaker: str | None = None, metadata: Mapping[str, str] | None = None, sentences: bool = False, off_record: bool = False) -> Answer: ...
-    def ask_async(self, text: str, *, speaker: str | None = None, metadata: Mapping[str, str] | None = None, sentences: bool = False, off_record: bool = False) -> Future[Answer]: ...
+    def ask(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        sentences: bool = False,
+        off_record: bool = False,
+    ) -> Answer: ...
+    def ask_async(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        sentences: bool = False,
+        off_record: bool = False,
+    ) -> Future[Answer]: ...
     def retry(self, *, sentences: bool = False) -> Answer: ...
     def retry_async(self, *, sentences: bool = False) -> Future[Answer]: ...
     def close(self) -> None: ...
@@ -232,6 +314,18 @@ class Store:
     def close(self) -> None: ...
     def close_async(self) -> Future[None]: ...
     def __enter__(self) -> Self: ...
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
     def __aenter__(self) -> Future[Self]: ...
-    def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> Future[None]: ...
+    def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> Future[None]: ...

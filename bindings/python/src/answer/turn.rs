@@ -1,7 +1,7 @@
 //! One turn with the model, which several threads and tasks may take texts from or interrupt.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::PyResult;
 use sottovoce::conversation::{TurnOutcome, TurnReport};
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{invalid, raise};
 use crate::message::Message;
+use crate::store::OpenStore;
 
 /// The library's answer, in pieces as the server sends them or in sentences.
 pub(crate) enum Source {
@@ -52,6 +53,8 @@ pub(crate) struct Turn {
     /// Ends the wait for the next text.
     stopped: CancellationToken,
     progress: Mutex<Progress>,
+    /// Keeps the store open, so that the end of the program finds it.
+    _store: Arc<OpenStore>,
 }
 
 /// What has come of a turn.
@@ -61,15 +64,18 @@ struct Progress {
     outcome: Option<TurnOutcome>,
     report: Option<TurnReport>,
     failed: bool,
+    /// Whether less was heard than the model said.
+    shortened: bool,
 }
 
 impl Turn {
-    pub(crate) fn new(source: Source) -> Self {
+    pub(crate) fn new(source: Source, store: Arc<OpenStore>) -> Self {
         Self {
             utterance: source.answer().utterance().cloned().map(Message),
             source: tokio::sync::Mutex::new(Some(source)),
             stopped: CancellationToken::new(),
             progress: Mutex::default(),
+            _store: store,
         }
     }
 
@@ -124,15 +130,16 @@ impl Turn {
     }
 
     /// Ends every wait for the next text.
-    pub(crate) fn stop(&self) {
+    fn stop(&self) {
         self.stopped.cancel();
     }
 
     /// Drops the library's answer, which interrupts it unless it has ended.
-    pub(crate) async fn drop_answer(&self) {
+    pub(crate) async fn drop_answer(&self) -> PyResult<()> {
         self.stop();
         let source = self.source.lock().await.take();
         self.note_report(source.as_ref());
+        Ok(())
     }
 
     pub(crate) async fn spoken_up_to(&self, characters: usize) -> PyResult<Option<Message>> {
@@ -145,8 +152,11 @@ impl Turn {
         };
         self.note_report(Some(&source));
         let outcome = source.spoken_up_to(characters).await.map_err(raise)?;
+        let mut progress = self.progress();
+        let cut_off = outcome.message.as_ref().map(|stored| stored.message.cut_off());
+        progress.shortened = cut_off.is_none_or(|why| why == Some("interrupted"));
         let message = outcome.message.clone().map(Message);
-        self.progress().outcome = Some(outcome);
+        progress.outcome = Some(outcome);
         Ok(message)
     }
 
@@ -168,11 +178,8 @@ impl Turn {
     /// Whether the turn ended before the model's answer did.
     pub(crate) fn is_interrupted(&self) -> bool {
         let progress = self.progress();
-        match &progress.outcome {
-            Some(TurnOutcome { message: Some(stored), .. }) => {
-                stored.message.cut_off() == Some("interrupted")
-            }
-            Some(_) => false,
+        match progress.outcome {
+            Some(_) => progress.shortened,
             None => self.stopped.is_cancelled() && !progress.failed,
         }
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pyo3::PyResult;
@@ -14,14 +13,14 @@ use crate::answer::{Answer, Source, Turn};
 use crate::error::{closed, invalid, raise};
 use crate::message::{Details, Message, Recalled};
 use crate::prompt::Rendered;
+use crate::store::OpenStore;
 
 /// An open conversation.
 pub(crate) struct OpenConversation {
     pub(crate) inner: sottovoce::Conversation,
     pub(crate) thread: Option<String>,
     renderer: Box<dyn PromptRenderer>,
-    /// Whether the store was closed.
-    is_closed: Arc<AtomicBool>,
+    store: Weak<OpenStore>,
     /// The turns whose answers Python may still hold.
     turns: Mutex<Vec<Weak<Turn>>>,
 }
@@ -31,13 +30,17 @@ impl OpenConversation {
         inner: sottovoce::Conversation,
         thread: Option<String>,
         renderer: Box<dyn PromptRenderer>,
-        is_closed: Arc<AtomicBool>,
+        store: Weak<OpenStore>,
     ) -> Self {
-        Self { inner, thread, renderer, is_closed, turns: Mutex::default() }
+        Self { inner, thread, renderer, store, turns: Mutex::default() }
     }
 
     pub(crate) fn check_open(&self) -> PyResult<()> {
-        if self.is_closed.load(Ordering::Acquire) { Err(closed()) } else { Ok(()) }
+        self.store()?.check_open()
+    }
+
+    fn store(&self) -> PyResult<Arc<OpenStore>> {
+        self.store.upgrade().ok_or_else(closed)
     }
 
     fn message(&self, role: ChatRole, text: String, details: Details) -> PyResult<ChatMessage> {
@@ -176,7 +179,8 @@ impl OpenConversation {
     }
 
     fn answer(&self, answer: Result<sottovoce::Answer>, sentences: bool) -> PyResult<Answer> {
-        let turn = Arc::new(Turn::new(Source::new(answer.map_err(raise)?, sentences)));
+        let source = Source::new(answer.map_err(raise)?, sentences);
+        let turn = Arc::new(Turn::new(source, self.store()?));
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|turn| turn.strong_count() > 0);
         turns.push(Arc::downgrade(&turn));
@@ -190,7 +194,7 @@ impl OpenConversation {
     pub(crate) async fn close(self: Arc<Self>) -> PyResult<()> {
         let turns = std::mem::take(&mut *self.turns.lock().unwrap_or_else(PoisonError::into_inner));
         for turn in turns.iter().filter_map(Weak::upgrade) {
-            turn.drop_answer().await;
+            turn.drop_answer().await?;
         }
         self.inner.close().await.map_err(raise)
     }

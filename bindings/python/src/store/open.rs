@@ -24,7 +24,7 @@ pub(crate) struct OpenStore {
     keys: Vec<Arc<EncryptionKey>>,
     contexts: PersonaRegistry,
     open: Mutex<HashMap<Place, Arc<OpenConversation>>>,
-    is_closed: Arc<AtomicBool>,
+    is_closed: AtomicBool,
 }
 
 /// A scope and a thread of it.
@@ -37,18 +37,18 @@ impl OpenStore {
             config,
             keys,
             open: Mutex::default(),
-            is_closed: Arc::default(),
+            is_closed: AtomicBool::new(false),
         }))
     }
 
     /// Checks that the store opens with the key and that a conversation can be built.
-    pub(crate) async fn check(&self) -> PyResult<()> {
+    pub(crate) async fn check(self: &Arc<Self>) -> PyResult<()> {
         self.opened(&mut *self.open.lock().await, (Scope::Default, None)).await.map_err(raise)?;
         Ok(())
     }
 
     pub(crate) async fn conversation(
-        &self,
+        self: &Arc<Self>,
         scope: Scope,
         thread: Option<String>,
     ) -> PyResult<Conversation> {
@@ -65,11 +65,11 @@ impl OpenStore {
                 self.contexts.open(id).await.map_err(raise)?;
             }
         }
-        Ok(Conversation::from(found))
+        Ok(Conversation::new(found, Arc::clone(self)))
     }
 
     async fn opened(
-        &self,
+        self: &Arc<Self>,
         open: &mut HashMap<Place, Arc<OpenConversation>>,
         place: Place,
     ) -> Result<Arc<OpenConversation>> {
@@ -90,8 +90,8 @@ impl OpenStore {
             None => whole,
         };
         let renderer = self.config.renderer(self.config.renderer_kind());
-        let is_closed = Arc::clone(&self.is_closed);
-        let opened = Arc::new(OpenConversation::new(inner, thread.clone(), renderer, is_closed));
+        let store = Arc::downgrade(self);
+        let opened = Arc::new(OpenConversation::new(inner, thread.clone(), renderer, store));
         open.insert(place, Arc::clone(&opened));
         Ok(opened)
     }
