@@ -12,11 +12,13 @@ mod assemble;
 mod comments;
 mod keys;
 mod layer;
+mod open_conversations;
 mod sections;
 mod setting;
 mod source;
 
 pub use assemble::RendererKind;
+pub use open_conversations::OpenConversations;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +32,7 @@ use source::Sources;
 
 pub use sections::{
     ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PersonasConfig, RecallConfig,
-    Sampling, ServeConfig,
+    Sampling, ServeConfig, UpConfig, WyomingConfig,
 };
 pub use setting::{ConfiguredKey, Setting};
 pub use source::{key_of_text, read_fd};
@@ -52,6 +54,10 @@ pub struct Config {
     pub mcp: McpConfig,
     /// The section `Serve`.
     pub serve: ServeConfig,
+    /// The section `Wyoming`.
+    pub wyoming: WyomingConfig,
+    /// The section `Up`.
+    pub up: UpConfig,
     /// A key given by the configuration itself rather than by a file. No other field holds any part of it.
     pub key: ConfiguredKey,
     /// The named file, or the user's own file if there is one.
@@ -71,6 +77,8 @@ struct Sections {
     personas: PersonasConfig,
     mcp: McpConfig,
     serve: ServeConfig,
+    wyoming: WyomingConfig,
+    up: UpConfig,
 }
 
 impl Config {
@@ -121,7 +129,8 @@ impl Config {
         let merged = builder.build().map_err(|error| unusable(&error))?;
         let settings: Vec<Setting> = KEYS.iter().map(|key| key.setting(&merged.cache)).collect();
         let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
-        let Sections { context, language_model, personas, mut mcp, mut serve } = sections;
+        let Sections { context, language_model, personas, mut mcp, mut serve, wyoming, up } =
+            sections;
         [mcp.token, serve.token] = tokens;
         let origin = |key: &str| {
             let setting = settings.iter().find(|setting| setting.key == key);
@@ -151,6 +160,8 @@ impl Config {
             personas,
             mcp,
             serve,
+            wyoming,
+            up,
             key,
             file,
             api_key,

@@ -2,6 +2,7 @@
 
 mod builder;
 mod memory;
+mod metrics;
 mod model_binding;
 mod summary;
 mod turn;
@@ -15,8 +16,9 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 pub use crate::message::SEARCH_NOTE;
 pub use builder::ConversationBuilder;
 pub use memory::{ConversationOverview, MemoryTools};
+pub use metrics::{ErrorKind, Metrics, TurnEnd};
 pub use summary::SummaryReport;
-pub use turn::{Answer, AnswerEvent, PreparedTurn, Sentences, TurnOutcome, TurnReport};
+pub use turn::{Answer, AnswerEvent, HostTurn, PreparedTurn, Sentences, TurnOutcome, TurnReport};
 
 use crate::clock::Clock;
 #[cfg(feature = "recall")]
@@ -54,6 +56,7 @@ pub struct Conversation {
     /// The index of what was said.
     #[cfg(feature = "recall")]
     recall: Arc<Recall>,
+    metrics: Arc<Metrics>,
     /// Counts the turns that have begun.
     turns: Arc<watch::Sender<u64>>,
     /// Locked by the turn that is in progress.
@@ -199,6 +202,11 @@ impl Conversation {
             Err(_) if self.ending.swap(false, Ordering::AcqRel) => Ok(state.lock_owned().await),
             Err(_) => Err(Error::TurnInProgress),
         }
+    }
+
+    /// Whether a turn is in progress.
+    pub fn is_busy(&self) -> bool {
+        self.state.try_lock().is_err()
     }
 
     /// Waits until no other turn is in progress, for something that takes only a moment.

@@ -11,7 +11,7 @@ use crate::context::recall::ScoreFloor;
 use crate::context::{
     ContextProvider, LastNContextProvider, PersonaHistoryProvider, RollingWindowProvider,
 };
-use crate::conversation::{Conversation, MemoryTools};
+use crate::conversation::{Conversation, ConversationBuilder, MemoryTools};
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 use crate::message::redact::{ContactRedactor, Redactor};
@@ -226,6 +226,13 @@ impl Config {
     /// # Errors
     /// [`Error::Config`] for an invalid server address.
     pub fn conversation(&self, store: Arc<dyn ConversationStore>) -> Result<Conversation> {
+        Ok(self.conversation_builder(store)?.build())
+    }
+
+    pub(super) fn conversation_builder(
+        &self,
+        store: Arc<dyn ConversationStore>,
+    ) -> Result<ConversationBuilder> {
         let model = &self.language_model;
         let window = Duration::from_secs(self.context.window_seconds);
         let mut builder = Conversation::builder(store)
@@ -259,7 +266,7 @@ impl Config {
         {
             builder = builder.model(self.model()?).answer_limits(self.answer_limits());
         }
-        Ok(builder.build())
+        Ok(builder)
     }
 
     /// The provider of the history, as configured: the newest messages, or a rolling window.

@@ -46,7 +46,7 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 59] = [
+pub(super) const KEYS: [Key; 67] = [
     open("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     open("Context.Exact", Kind::Flag, Default::Flag(false)),
     open("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
@@ -95,6 +95,8 @@ pub(super) const KEYS: [Key; 59] = [
     key("Mcp.Scopes", Kind::Text, Default::Text("contexts")),
     key("Mcp.PreferSampling", Kind::Choice(&SAMPLING), Default::Text("fallback")),
     key("Mcp.Token", Kind::Secret, Default::Null),
+    key("Mcp.Address", Kind::Text, Default::Null),
+    key("Mcp.Hosts", Kind::Text, Default::Text("")),
     key("Serve.Address", Kind::Text, Default::Text("127.0.0.1:11435")),
     key("Serve.Token", Kind::Secret, Default::Null),
     key("Serve.KeysFile", Kind::Path, Default::Null),
@@ -106,6 +108,12 @@ pub(super) const KEYS: [Key; 59] = [
     key("Serve.Threads", Kind::Flag, Default::Flag(false)),
     key("Serve.MaxRequestBytes", Kind::Count { most: 1 << 30 }, Default::Count(32 << 20)),
     key("Serve.MaxConnections", Kind::Count { most: 65_535 }, Default::Count(256)),
+    key("Wyoming.Addresses", Kind::Text, Default::Text("127.0.0.1:10700")),
+    key("Wyoming.Map", Kind::Text, Default::Text("")),
+    key("Wyoming.Allow", Kind::Text, Default::Text("")),
+    key("Wyoming.Phrases", Kind::Text, Default::Text("")),
+    key("Wyoming.Announce", Kind::Flag, Default::Flag(false)),
+    key("Up.HealthAddress", Kind::Text, Default::Text("127.0.0.1:11436")),
 ];
 
 const SAMPLING: [&str; 3] = ["never", "fallback", "always"];
@@ -114,13 +122,16 @@ const SAMPLING: [&str; 3] = ["never", "fallback", "always"];
 const LONGEST: u64 = 100 * 365 * 86_400;
 
 /// Settings that may be missing.
-const OPTIONAL: [&str; 6] = [
+const OPTIONAL: [&str; 9] = [
     "Context.CompactAt",
     "Context.LongResult",
     "LanguageModel.NumCtx",
     "LanguageModel.NumPredict",
     "LanguageModel.KeepAlive",
     "LanguageModel.Temperature",
+    "Serve.Address",
+    "Wyoming.Addresses",
+    "Up.HealthAddress",
 ];
 
 /// A setting that decides where words and keys go, what is deleted, or what is masked. A file in the current folder

@@ -145,8 +145,8 @@ pub struct PersonasConfig {
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct ServeConfig {
-    /// The address and port to listen on.
-    pub address: String,
+    /// The address and port to listen on; `None` for not listening unless told where.
+    pub address: Option<String>,
     /// The token that opens every conversation. For addresses that other machines can reach, this or a file of keys is
     /// required.
     #[serde(skip)]
@@ -204,6 +204,37 @@ pub struct McpConfig {
     /// The token that a client must show over HTTP. Required for addresses that other machines can reach.
     #[serde(skip)]
     pub token: Option<Zeroizing<String>>,
+    /// The address and port to listen on; `None` for not listening unless told where.
+    pub address: Option<String>,
+    /// Host names that clients may use for this machine besides those of loopback, separated by spaces or commas.
+    pub hosts: String,
+}
+
+/// The section `Wyoming`: the conversation agent. Its lists are separated by spaces or commas.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[non_exhaustive]
+pub struct WyomingConfig {
+    /// The addresses and ports to listen on, each with `=SCOPE` if it has a conversation of its own; `None` for not
+    /// listening unless told where.
+    pub addresses: Option<String>,
+    /// The conversations of satellites and devices: `assist_satellite.kitchen=named/kitchen`.
+    pub map: String,
+    /// The addresses of other machines that may connect.
+    pub allow: String,
+    /// What is spoken when there is no answer: `pl=Nie teraz.`, separated by `|`.
+    pub phrases: String,
+    /// Whether the agent is announced in the local network.
+    pub announce: bool,
+}
+
+/// The section `Up`: what the process that runs all servers adds to them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[non_exhaustive]
+pub struct UpConfig {
+    /// The address and port for health and metrics; `None` for none.
+    pub health_address: Option<String>,
 }
 
 impl fmt::Debug for McpConfig {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::model_binding::ModelBinding;
 use super::turn::LastUtterance;
-use super::{Conversation, MemoryTools};
+use super::{Conversation, MemoryTools, Metrics};
 #[cfg(feature = "recall")]
 use crate::context::recall::{Recall, RecallContextProvider, ScoreFloor};
 use crate::context::rolling_window::DAY;
@@ -36,6 +36,7 @@ pub struct ConversationBuilder {
     memory: Option<MemoryTools>,
     #[cfg(feature = "recall")]
     recall: Arc<Recall>,
+    metrics: Arc<Metrics>,
 }
 
 impl ConversationBuilder {
@@ -55,6 +56,7 @@ impl ConversationBuilder {
             memory: None,
             #[cfg(feature = "recall")]
             recall,
+            metrics: Arc::default(),
         }
     }
 
@@ -202,6 +204,13 @@ impl ConversationBuilder {
         self
     }
 
+    /// Counts turns together with other conversations that count here.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Arc<Metrics>) -> Self {
+        self.metrics = metrics;
+        self
+    }
+
     /// Builds the conversation. Reads nothing and asks no model yet.
     pub fn build(self) -> Conversation {
         let limits = self.answer_limits;
@@ -218,6 +227,7 @@ impl ConversationBuilder {
             memory: self.memory,
             #[cfg(feature = "recall")]
             recall: self.recall,
+            metrics: self.metrics,
             turns: Arc::default(),
             state: Arc::default(),
             ending: Arc::default(),

@@ -11,7 +11,7 @@ mod state;
 mod task;
 
 pub use answer::{Answer, AnswerEvent, TurnOutcome};
-pub use host_model::PreparedTurn;
+pub use host_model::{HostTurn, PreparedTurn};
 pub use report::TurnReport;
 pub use sentences::Sentences;
 pub(super) use state::{LastUtterance, TurnState};

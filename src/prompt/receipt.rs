@@ -67,6 +67,12 @@ impl Receipt {
             .sum()
     }
 
+    /// How many stored messages stand with the utterance because they fit it.
+    pub fn recalled(&self) -> usize {
+        let beside = self.entries.iter().filter(|entry| entry.placement == Placement::NewestTurn);
+        beside.filter(|e| e.seq.is_some() && e.outcome == EntryOutcome::Included).count()
+    }
+
     /// Whether some of the history did not fit.
     pub fn is_history_truncated(&self) -> bool {
         self.entries.iter().any(|entry| {

@@ -66,7 +66,8 @@ const STORE: [&str; 17] = [
 ];
 
 /// The folders of a conversation, in the same way.
-const CONVERSATION: [&str; 6] = ["search", "model_binding", "summary", "memory", "turn", "builder"];
+const CONVERSATION: [&str; 7] =
+    ["search", "metrics", "model_binding", "summary", "memory", "turn", "builder"];
 
 /// Files that only tests compile, besides those in folders called `tests`.
 const TEST_MODULES: [&str; 2] = ["directory/contract.rs", "fuzzing.rs"];

@@ -117,6 +117,8 @@ pub(crate) enum Command {
     ///
     /// A star marks the configured one.
     Models,
+    #[cfg(feature = "up")]
+    Up(cmd::up::Args),
     #[cfg(feature = "mcp")]
     Mcp(cmd::mcp::Args),
     #[cfg(feature = "serve")]

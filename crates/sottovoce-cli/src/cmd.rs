@@ -9,6 +9,10 @@ pub(crate) mod mcp;
 pub(crate) mod memory;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
+#[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
+pub(crate) mod servers;
 pub(crate) mod talk;
+#[cfg(feature = "up")]
+pub(crate) mod up;
 #[cfg(feature = "wyoming")]
 pub(crate) mod wyoming;

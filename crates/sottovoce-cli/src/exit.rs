@@ -60,6 +60,15 @@ impl Failure {
         Self::Input { what: what.into(), help: help.into() }
     }
 
+    /// Names the setting that the input came from.
+    #[cfg(feature = "up")]
+    pub(crate) fn of(self, setting: &str) -> Self {
+        match self {
+            Self::Input { what, help } => Self::Input { what: format!("{setting}: {what}"), help },
+            other => other,
+        }
+    }
+
     pub(crate) fn code(&self) -> Exit {
         match self {
             _ if self.is_broken_pipe() => Exit::Done,

@@ -119,6 +119,8 @@ async fn run(cli: Cli) -> Outcome {
         Command::Pack(args) => cmd::maintenance::pack::run(&session, args).await,
         Command::Repair(args) => cmd::maintenance::repair::run(&session, args).await,
         Command::Models => cmd::talk::models::run(&session).await,
+        #[cfg(feature = "up")]
+        Command::Up(args) => cmd::up::run(&session, args).await,
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => cmd::mcp::run(&session, args).await,
         #[cfg(feature = "serve")]

@@ -1,17 +1,14 @@
 //! State shared by all clients: the store, the access rules and the channel of change notices.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::RequestStateCodec;
 use rmcp::service::RequestContext;
+use sottovoce::config::OpenConversations;
 use sottovoce::persona::{PersonaConversation, PersonaFailure, PersonaRegistry};
-use sottovoce::{
-    Clock, Config, Conversation, ConversationStore, EncryptionKey, Error, FileConversationStore,
-    Result, Scope,
-};
+use sottovoce::{Config, Conversation, Error, FileConversationStore, Result, Scope};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
@@ -24,21 +21,16 @@ use crate::sampling::Answered;
 const BEHIND: usize = 256;
 /// How long an answer may go on after the server was told to stop. Clients that start a server kill it soon after.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
-/// How many open conversations the hub caches.
-const READY: usize = 256;
 
 /// State shared by all clients.
 pub struct Hub {
-    pub(crate) config: Config,
+    pub(crate) conversations: Arc<OpenConversations>,
     pub(crate) registry: PersonaRegistry,
-    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) access: Access,
     pub(crate) changes: broadcast::Sender<Change>,
     pub(crate) codec: RequestStateCodec,
     pub(crate) stop: CancellationToken,
     pub(crate) answered: Arc<tokio::sync::Mutex<Answered>>,
-    keys: Vec<Arc<EncryptionKey>>,
-    ready: Mutex<HashMap<Scope, Conversation>>,
 }
 
 /// A change that clients may subscribe to.
@@ -61,32 +53,25 @@ pub(crate) struct Target {
 }
 
 impl Hub {
-    /// Creates a hub for the configured store, opened with these keys.
+    /// Creates a hub for these conversations.
     ///
     /// # Errors
-    /// [`Error::Config`] if `Mcp.Scopes` is not valid, [`Error::NoKey`] without a key, and [`Error::NoRandomness`].
-    pub fn new(
-        config: Config,
-        keys: Vec<Arc<EncryptionKey>>,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Arc<Self>> {
-        let access = Access::parse(&config.mcp.scopes)?;
-        let registry = config.contexts(keys.clone(), Arc::clone(&clock))?;
+    /// [`Error::Config`] if `Mcp.Scopes` is not valid, and [`Error::NoRandomness`].
+    pub fn new(conversations: Arc<OpenConversations>) -> Result<Arc<Self>> {
+        let access = Access::parse(&conversations.config().mcp.scopes)?;
+        let registry = conversations.contexts().clone();
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *secret).map_err(|_| Error::NoRandomness)?;
         let codec = RequestStateCodec::try_new(secret.as_slice())
             .map_err(|error| Error::host("the protocol's library", error))?;
         Ok(Arc::new(Self {
-            config,
+            conversations,
             registry,
-            clock,
             access,
             changes: broadcast::Sender::new(BEHIND),
             codec,
             stop: CancellationToken::new(),
             answered: Arc::default(),
-            keys,
-            ready: Mutex::default(),
         }))
     }
 
@@ -110,13 +95,11 @@ impl Hub {
 
     /// Waits for cancelled turns and stores their partial answers. Call this last when the server ends.
     pub async fn close(&self) {
-        let open: Vec<_> = self.ready().values().cloned().collect();
-        let closing = open.iter().map(async |conversation| {
-            if let Err(error) = conversation.close().await {
-                tracing::warn!(%error, "a partial answer could not be stored");
-            }
-        });
-        futures_util::future::join_all(closing).await;
+        self.conversations.close().await;
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        self.conversations.config()
     }
 
     /// Publishes a change to all subscribers.
@@ -173,7 +156,7 @@ impl Hub {
     pub(crate) async fn store(&self, target: &Target) -> Result<FileConversationStore> {
         match &target.context {
             Some(context) => self.registry.store(&context.id).await,
-            None => self.open(target.scope.clone()).await,
+            None => self.conversations.store(&target.scope).await,
         }
     }
 
@@ -181,13 +164,8 @@ impl Hub {
     pub(crate) async fn store_to_write(&self, target: &Target) -> Result<FileConversationStore> {
         match &target.context {
             Some(context) => self.registry.open(&context.id).await,
-            None => self.open(target.scope.clone()).await,
+            None => self.conversations.store(&target.scope).await,
         }
-    }
-
-    async fn open(&self, scope: Scope) -> Result<FileConversationStore> {
-        let clock = Arc::clone(&self.clock);
-        self.config.open_store_with(self.keys.clone(), scope, clock).await
     }
 
     /// The conversation of a target. All clients share one, so that turns wait for each other. A call that only
@@ -197,35 +175,13 @@ impl Hub {
         target: &Target,
         is_said: bool,
     ) -> Result<Conversation> {
-        let store = match self.store_to_write(target).await {
-            Err(Error::Persona(PersonaFailure::Full { .. })) if is_said => self.store(target).await,
-            store => store,
-        };
-        let store: Arc<dyn ConversationStore> = Arc::new(store?);
-        if let Some(known) = self.ready_conversation(target) {
-            // The folder may have been removed and restored.
-            match known.store().profile().await {
-                Ok(_) => return Ok(known),
-                Err(Error::FolderReplaced { .. }) => drop(self.ready().remove(&target.scope)),
-                Err(error) => return Err(error),
+        if let Some(context) = &target.context {
+            match self.registry.open(&context.id).await {
+                Err(Error::Persona(PersonaFailure::Full { .. })) if is_said => {}
+                store => drop(store?),
             }
         }
-        let conversation = self.config.conversation(store)?;
-        let mut ready = self.ready();
-        if ready.len() >= READY {
-            ready.clear();
-        }
-        // Another call may have opened it first.
-        Ok(ready.entry(target.scope.clone()).or_insert(conversation).clone())
-    }
-
-    /// The conversation of a target, if the hub has it open.
-    pub(crate) fn ready_conversation(&self, target: &Target) -> Option<Conversation> {
-        self.ready().get(&target.scope).cloned()
-    }
-
-    fn ready(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, Conversation>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+        self.conversations.open(&target.scope).await
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sottovoce::config::OpenConversations;
 use sottovoce::{Clock, Config, EncryptionKey, ManualClock};
 use sottovoce_mcp::{Hub, Server, http};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -37,7 +38,8 @@ async fn serve(limits: impl FnOnce(&mut http::Limits)) -> Served {
     let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
     let now = "2025-08-24T05:31:01.123Z".parse().unwrap();
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::at_utc(now));
-    let hub = Hub::new(config, vec![Arc::new(key)], clock).unwrap();
+    let hub =
+        Hub::new(OpenConversations::new(config, vec![Arc::new(key)], clock).unwrap()).unwrap();
     let admission = http::Admission::new(Some(TOKEN.to_owned().into()));
     let listening = http::listen("127.0.0.1:0".parse().unwrap(), admission).await.unwrap();
     let (address, stop) = (listening.address(), CancellationToken::new());

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
+use sottovoce::config::OpenConversations;
 use sottovoce::import::{Backup, OpenStore};
 use sottovoce::persona::{PersonaConversationChange, PersonaRegistry};
 use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact};
@@ -39,7 +40,7 @@ fn hub_at(
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/none.json");
     let config = Config::load_with(Some(&file), environment).unwrap();
     let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
-    Hub::new(config, vec![Arc::new(key)], clock).unwrap()
+    Hub::new(OpenConversations::new(config, vec![Arc::new(key)], clock).unwrap()).unwrap()
 }
 
 /// A client that sends raw lines and never retries by itself.

@@ -12,6 +12,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RunningService};
 use rmcp::{ClientHandler, ErrorData, RoleClient, ServiceExt};
 use serde_json::{Value, json};
+use sottovoce::config::OpenConversations;
 use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact};
 use sottovoce::{
     Clock, Config, ConversationStore, EncryptionKey, ManualClock, Scope, StoreOptions,
@@ -69,7 +70,7 @@ fn hub(root: &Path, settings: &[(&str, &str)]) -> Arc<Hub> {
     let key = Arc::new(EncryptionKey::from_secret(SECRET).unwrap());
     let now = "2025-08-24T05:31:01.123Z".parse().unwrap();
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::at_utc(now));
-    Hub::new(config, vec![key], clock).unwrap()
+    Hub::new(OpenConversations::new(config, vec![key], clock).unwrap()).unwrap()
 }
 
 async fn connect(hub: Arc<Hub>, client: Client) -> Talk {

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sottovoce::config::OpenConversations;
 use sottovoce::{ChatMessage, ChatRole, Config, ConversationStore, EncryptionKey, SystemClock};
 use sottovoce_serve::{Access, Hub, listen, serve};
 use tokio_util::sync::CancellationToken;
@@ -92,7 +93,11 @@ impl Home {
 
     /// Serves the store. Returns the endpoint's address.
     async fn serve(&self, recall: bool) -> (String, CancellationToken) {
-        let hub = Hub::new(self.config(recall), vec![key()], Arc::new(SystemClock)).unwrap();
+        let hub = Hub::new(
+            OpenConversations::new(self.config(recall), vec![key()], Arc::new(SystemClock))
+                .unwrap(),
+        )
+        .unwrap();
         let listening = listen("127.0.0.1:0".parse().unwrap(), Access::default()).await.unwrap();
         let (url, stop) = (format!("http://{}", listening.address()), CancellationToken::new());
         tokio::spawn(serve(listening, hub, stop.clone()));

@@ -123,6 +123,17 @@ impl Access {
         self.token.is_some() || !self.keys.is_empty()
     }
 
+    /// Whether a request may learn what concerns all conversations.
+    pub(crate) fn opens_all(&self, headers: &HeaderMap) -> bool {
+        let is_token = |token: &Zeroizing<String>| {
+            bearer(headers).is_some_and(|shown| shown.as_bytes().ct_eq(token.as_bytes()).into())
+        };
+        match &self.token {
+            Some(token) => is_token(token),
+            None => self.keys.is_empty(),
+        }
+    }
+
     /// The conversation of a request that asks for `asked`, or for none.
     pub(crate) fn scope(
         &self,

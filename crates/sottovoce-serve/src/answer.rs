@@ -39,6 +39,9 @@ pub(crate) struct AnswerReader {
     pub(crate) end: Option<End>,
     /// The id of the answer, if the server gives one that a request may continue.
     pub(crate) id: Option<String>,
+    /// Tokens of the prompt, and those of them from the cache, as far as the server tells.
+    pub(crate) prompt_tokens: u64,
+    pub(crate) cached_tokens: u64,
 }
 
 impl AnswerReader {
@@ -53,6 +56,8 @@ impl AnswerReader {
             has_calls: false,
             end: None,
             id: None,
+            prompt_tokens: 0,
+            cached_tokens: 0,
         }
     }
 
@@ -129,11 +134,13 @@ impl AnswerReader {
         }
         self.say(fields.text("response"));
         if fields.is_true("done") {
+            self.prompt_tokens = count(fields, "prompt_eval_count");
             self.ends(fields.text("done_reason").as_deref() == Some("length"));
         }
     }
 
     fn completion(&mut self, fields: &Object<'_>) {
+        self.usage(fields, "prompt_tokens");
         let choices = fields.array("choices").unwrap_or_default();
         let Some(choice) = choices.first().and_then(|raw| Object::parse(raw.get())) else { return };
         if choice.number("index").is_some_and(|index| index > 0.0) {
@@ -175,7 +182,16 @@ impl AnswerReader {
         }
     }
 
+    /// Reads OpenAI's counts, if they are there. `prompt` is the name of the prompt's.
+    fn usage(&mut self, fields: &Object<'_>, prompt: &str) {
+        let Some(usage) = fields.object("usage") else { return };
+        self.prompt_tokens = count(&usage, prompt);
+        let details = usage.object(&format!("{prompt}_details"));
+        self.cached_tokens = details.map_or(0, |details| count(&details, "cached_tokens"));
+    }
+
     fn ended_response(&mut self, response: &Object<'_>) {
+        self.usage(response, "input_tokens");
         match response.text("status").as_deref() {
             Some("failed" | "cancelled") => self.end = Some(End::Failed),
             Some("incomplete") => self.ends(true),
@@ -194,6 +210,11 @@ impl AnswerReader {
         let is_cut = is_cut || self.text.len() >= self.limit;
         self.end = self.end.or(Some(if is_cut { End::Length } else { End::Whole }));
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count is small")]
+fn count(fields: &Object<'_>, name: &str) -> u64 {
+    fields.number(name).map_or(0, |count| count as u64)
 }
 
 /// The words of an answer without the thoughts before them, if the server left them in.

@@ -12,6 +12,7 @@ use http::header::{
 use http::{HeaderMap, Method, Response};
 use reqwest::{Body as Sent, Client, Request, Url, redirect, retry};
 use sottovoce::config::ModelKind;
+use sottovoce::conversation::ErrorKind;
 use sottovoce::model::{ModelFailure, ModelServer};
 use sottovoce::{Config, Error, Result};
 use tokio::sync::oneshot;
@@ -181,16 +182,29 @@ pub(crate) async fn relay(
     cut: CancellationToken,
 ) {
     let sent = tokio::select! {
-        sent = client.execute(request) => sent,
-        () = head.closed() => return,
-        () = cut.cancelled() => return drop(head.send(Err(Failed::Ended))),
+        sent = client.execute(request) => Some(sent),
+        () = head.closed() => None,
+        () = cut.cancelled() => None,
+    };
+    let Some(sent) = sent else {
+        if let Some(recorder) = &mut recorder {
+            recorder.finish(Some(Broken::Interrupted)).await;
+        }
+        return drop(head.send(Err(Failed::Ended)));
     };
     let mut response = match sent {
         Ok(response) => response,
-        Err(error) => return drop(head.send(Err(unreachable(&error.without_url())))),
+        Err(error) => {
+            if let Some(recorder) = &recorder {
+                recorder.failed(ErrorKind::ModelUnreachable);
+            }
+            return drop(head.send(Err(unreachable(&error.without_url()))));
+        }
     };
-    if !response.status().is_success() {
-        recorder = None;
+    if !response.status().is_success()
+        && let Some(recorder) = recorder.take()
+    {
+        recorder.failed(ErrorKind::Model);
     }
     if let Some(recorder) = &mut recorder {
         let kind = response.headers().get(http::header::CONTENT_TYPE);

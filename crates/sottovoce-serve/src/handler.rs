@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
@@ -11,6 +11,7 @@ use http::{HeaderMap, Request, Response, StatusCode, request};
 use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use sottovoce::conversation::HostTurn;
 use sottovoce::{Error, Scope};
 use tokio::sync::oneshot;
 
@@ -19,9 +20,10 @@ use crate::answer::{AnswerReader, reason};
 use crate::body::{Body, error, json};
 use crate::forward::{Failed, relay};
 use crate::hub::Hub;
-use crate::memory::Asked;
+use crate::memory::{Asked, Prepared};
+use crate::open_scope::OpenScope;
 use crate::receipt::Receipt;
-use crate::record::Recorder;
+use crate::record::{Progress, Recorder};
 use crate::request::{ChatRequest, Form};
 use crate::route::{self, Endpoint};
 
@@ -117,7 +119,7 @@ impl Handler {
     }
 
     async fn read(&self, body: Incoming, is_openai: bool) -> Result<Bytes, Box<Response<Body>>> {
-        let most = self.hub.config.serve.max_request_bytes;
+        let most = self.hub.config().serve.max_request_bytes;
         let refuse = |status, reason: &str| {
             let mut refused = error(is_openai, status, reason);
             // The rest of the body is not read.
@@ -147,15 +149,15 @@ impl Handler {
         admitted: Admitted,
     ) -> Result<Response<Body>, Response<Body>> {
         let is_openai = form.is_openai();
-        let failed = |error: &Error| self::failed(is_openai, error);
+        let begun = Instant::now();
+        let failed = |error: &Error| {
+            self.hub.metrics().failed(error);
+            self::failed(is_openai, error)
+        };
         let request = ChatRequest::read(form, &admitted.body);
         let prepared = match &request {
             Some(request) => {
-                let scope = self.hub.open_to_talk(&admitted.scope).await.map_err(|e| failed(&e))?;
-                let asked = Asked { request, body: &admitted.body };
-                let prepared =
-                    scope.prepare(&self.hub, asked).await.map_err(|error| failed(&error))?;
-                Some((scope, prepared))
+                Some(self.prepare(request, &admitted).await.map_err(|error| failed(&error))?)
             }
             None => None,
         };
@@ -168,22 +170,40 @@ impl Handler {
                           is off";
             return Err(error(is_openai, StatusCode::FORBIDDEN, reason));
         }
-        let Some((scope, prepared)) = prepared else {
+        let Some((scope, turn, prepared)) = prepared else {
             let body = admitted.body.clone();
             return self.forward(is_openai, &admitted, body, None).await;
         };
-        let limit = self.hub.config.language_model.max_answer_bytes;
+        let limit = self.hub.config().language_model.max_answer_bytes;
         let recorder = Recorder {
             scope,
             session: prepared.session,
             utterance: prepared.utterance,
             reader: AnswerReader::new(form, limit),
-            is_stored: false,
+            progress: Progress::begin(begun, turn, self.hub.metrics()),
         };
         let mut response =
             self.forward(is_openai, &admitted, prepared.body, Some(recorder)).await?;
         account(response.headers_mut(), &prepared.receipt, &admitted.prefix);
         Ok(response)
+    }
+
+    /// Begins a turn, unless the request belongs to a thread, and prepares the request.
+    async fn prepare(
+        &self,
+        request: &ChatRequest,
+        admitted: &Admitted,
+    ) -> sottovoce::Result<(Arc<OpenScope>, Option<HostTurn>, Prepared)> {
+        let scope = self.hub.open_to_talk(&admitted.scope).await?;
+        let is_thread = self.hub.config().serve.threads && request.session.is_some();
+        let turn = match is_thread {
+            true => None,
+            false => Some(scope.conversation.host_turn().await?),
+        };
+        let asked = Asked { request, body: &admitted.body };
+        let prepared = scope.prepare(&self.hub, asked).await?;
+        self.hub.metrics().recalled(prepared.receipt.recalled.len());
+        Ok((scope, turn, prepared))
     }
 
     /// Forwards a request, and waits for the head of the answer.
@@ -274,6 +294,7 @@ fn failed(is_openai: bool, failure: &Error) -> Response<Body> {
         Error::Persona(_) => StatusCode::FORBIDDEN,
         Error::InvalidMessage { .. } | Error::InvalidScope { .. } => StatusCode::BAD_REQUEST,
         Error::Model { .. } => StatusCode::BAD_GATEWAY,
+        Error::TurnInProgress => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     error(is_openai, status, &reason(failure))

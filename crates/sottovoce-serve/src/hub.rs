@@ -1,96 +1,98 @@
-//! What all clients share: the configuration, the model server and the open conversations.
+//! What all clients share: the model server and the open conversations.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use sottovoce::persona::PersonaRegistry;
-use sottovoce::{Clock, Config, EncryptionKey, Error, Result, Scope};
+use sottovoce::config::OpenConversations;
+use sottovoce::conversation::Metrics;
+use sottovoce::{Config, Conversation, Result, Scope};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::forward::Upstream;
 use crate::open_scope::OpenScope;
 
-/// How many open conversations are remembered.
-const OPEN: usize = 256;
+/// Older messages are summarized this long after the last turn. By then most clients begin a new session, and only those
+/// get the summary.
+const IDLE: Duration = Duration::from_secs(5 * 60);
 
 /// What all clients share.
 pub struct Hub {
-    pub(crate) config: Config,
     pub(crate) upstream: Upstream,
     /// The tasks that pass on and record answers.
     pub(crate) turns: TaskTracker,
     /// Cancelled when answers in progress must end.
     pub(crate) cut: CancellationToken,
-    clock: Arc<dyn Clock>,
-    keys: Vec<Arc<EncryptionKey>>,
-    contexts: PersonaRegistry,
-    open: Mutex<HashMap<Scope, Arc<OpenScope>>>,
+    /// When to summarize, if a model is configured for it.
+    idle: Option<Duration>,
+    pub(crate) conversations: Arc<OpenConversations>,
+    scopes: Mutex<HashMap<Scope, Arc<OpenScope>>>,
 }
 
 impl Hub {
-    /// A hub for the configured store, opened with these keys, in front of the configured model server.
+    /// A hub for these conversations, in front of the configured model server.
     ///
     /// # Errors
-    /// [`Error::Config`] for an address of the model server that cannot be used, and [`Error::NoKey`] without a key.
-    pub fn new(
-        config: Config,
-        keys: Vec<Arc<EncryptionKey>>,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self {
-            upstream: Upstream::new(&config)?,
-            contexts: config.contexts(keys.clone(), Arc::clone(&clock))?,
-            config,
+    /// [`Error::Config`](sottovoce::Error::Config) for an address of the model server that cannot be used.
+    pub fn new(conversations: Arc<OpenConversations>) -> Result<Self> {
+        let config = conversations.config();
+        // Clients name models themselves. The default is none that anybody chose, and the server may not have it.
+        let is_model = |setting: &sottovoce::config::Setting| {
+            setting.key == "LanguageModel.Model" && setting.origin != "default"
+        };
+        Ok(Self {
+            upstream: Upstream::new(config)?,
             turns: TaskTracker::new(),
             cut: CancellationToken::new(),
-            clock,
-            keys,
-            open: Mutex::default(),
-        }))
+            idle: config.settings().iter().any(is_model).then_some(IDLE),
+            conversations,
+            scopes: Mutex::default(),
+        })
+    }
+
+    /// Summarizes this long after the last turn, instead of five minutes, if a model is configured for it.
+    #[must_use]
+    pub fn idle(mut self, idle: Duration) -> Self {
+        self.idle = self.idle.map(|_| idle);
+        self
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        self.conversations.config()
+    }
+
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        self.conversations.metrics()
     }
 
     /// The conversation of a scope. All clients share one.
     pub(crate) async fn open(&self, scope: &Scope) -> Result<Arc<OpenScope>> {
-        let known = self.scopes().get(scope).cloned();
-        if let Some(known) = known {
-            // The folder may have been removed and restored.
-            match known.store.profile().await {
-                Ok(_) => return Ok(known),
-                Err(Error::FolderReplaced { .. }) => drop(self.scopes().remove(scope)),
-                Err(error) => return Err(error),
-            }
-        }
-        let (keys, clock) = (self.keys.clone(), Arc::clone(&self.clock));
-        let store = self.config.open_store_with(keys, scope.clone(), clock).await?;
-        let opened = Arc::new(OpenScope::new(Arc::new(store), &self.config));
-        let mut open = self.scopes();
-        if open.len() >= OPEN {
-            open.clear();
-        }
-        // Another request may have opened it first.
-        let opened = Arc::clone(open.entry(scope.clone()).or_insert(opened));
-        drop(open);
-        opened.warm_up();
-        Ok(opened)
+        Ok(self.with_sessions(scope, self.conversations.open(scope).await?))
     }
 
     /// [`open`](Self::open) for what will be said in it.
     ///
     /// # Errors
-    /// [`Error::Persona`] for a context that is deleted, expired or full.
+    /// [`Error::Persona`](sottovoce::Error::Persona) for a context that is deleted, expired or full.
     pub(crate) async fn open_to_talk(&self, scope: &Scope) -> Result<Arc<OpenScope>> {
-        let opened = self.open(scope).await?;
-        if let Scope::Named { id } = scope
-            && opened.store.profile().await?.assigned_persona.is_some()
-        {
-            self.contexts.open(id).await?;
-        }
-        Ok(opened)
+        Ok(self.with_sessions(scope, self.conversations.open_to_talk(scope).await?))
     }
 
-    fn scopes(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, Arc<OpenScope>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn with_sessions(&self, scope: &Scope, conversation: Conversation) -> Arc<OpenScope> {
+        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = scopes.get(scope)
+            && Arc::ptr_eq(&known.store, conversation.store())
+        {
+            return Arc::clone(known);
+        }
+        // Sessions go with their conversations.
+        scopes.retain(|scope, _| self.conversations.known(scope).is_some());
+        let opened = Arc::new(OpenScope::new(conversation, self.config(), self.idle));
+        scopes.insert(scope.clone(), Arc::clone(&opened));
+        drop(scopes);
+        opened.warm_up();
+        opened
     }
 }
 

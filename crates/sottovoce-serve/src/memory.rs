@@ -48,7 +48,7 @@ impl OpenScope {
     pub(crate) async fn prepare(self: &Arc<Self>, hub: &Hub, asked: Asked<'_>) -> Result<Prepared> {
         let begun = Instant::now();
         let request = asked.request;
-        let settings = &hub.config.serve;
+        let settings = &hub.config().serve;
         let thread = request.session.clone().filter(|_| settings.threads);
         let mut sessions = self.sessions.lock().await;
         let said = sessions.said(request);

@@ -1,8 +1,9 @@
 //! An open conversation, with the sessions of its clients.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use sottovoce::context::recall::{Recall, RecallContextProvider, ScoreFloor};
+use sottovoce::context::recall::{RecallContextProvider, ScoreFloor};
 use sottovoce::context::{ContextProvider, ContextRequest};
 use sottovoce::{Config, Conversation, ConversationStore};
 
@@ -12,37 +13,36 @@ use crate::session::Sessions;
 /// An open conversation.
 pub(crate) struct OpenScope {
     pub(crate) store: Arc<dyn ConversationStore>,
-    /// The same conversation, for storing answers.
     pub(crate) conversation: Conversation,
     pub(crate) history: Arc<dyn ContextProvider>,
     /// About how many messages of history are wanted.
     pub(crate) last_n: usize,
-    pub(crate) recall: Option<Arc<Recall>>,
     pub(crate) recaller: Option<Arc<RecallContextProvider>>,
     /// Locked while a request is prepared, so that requests are stored in their order.
     pub(crate) sessions: tokio::sync::Mutex<Sessions>,
     pub(crate) receipts: Mutex<Receipts>,
+    /// When to summarize, if a model is configured for it.
+    pub(crate) idle: Option<Duration>,
 }
 
 impl OpenScope {
-    /// The conversation in a store, as configured.
-    pub(crate) fn new(store: Arc<dyn ConversationStore>, config: &Config) -> Self {
+    /// A conversation without sessions yet.
+    pub(crate) fn new(conversation: Conversation, config: &Config, idle: Option<Duration>) -> Self {
         let settings = &config.context.recall;
-        let recall = (settings.tokens > 0).then(|| Arc::new(Recall::new(Arc::clone(&store))));
-        let recaller = recall.as_ref().map(|recall| {
+        let recaller = (settings.tokens > 0).then(|| {
             let floor = ScoreFloor::configured(settings.min_score);
-            let provider = RecallContextProvider::new(Arc::clone(recall)).floor(floor);
-            Arc::new(provider.tokens(settings.tokens))
+            let recall = Arc::clone(conversation.index());
+            Arc::new(RecallContextProvider::new(recall).floor(floor).tokens(settings.tokens))
         });
         Self {
-            conversation: Conversation::builder(Arc::clone(&store)).build(),
-            store,
+            store: Arc::clone(conversation.store()),
+            conversation,
             history: config.history_provider(),
             last_n: config.context.last_n,
-            recall,
             recaller,
             sessions: tokio::sync::Mutex::default(),
             receipts: Mutex::default(),
+            idle,
         }
     }
 

@@ -1,7 +1,9 @@
 //! Records an answer while it passes.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use sottovoce::conversation::{ErrorKind, HostTurn, Metrics, TurnEnd};
 use sottovoce::{ChatRole, Error, StoredMessage};
 
 use crate::answer::{AnswerReader, End, spoken};
@@ -16,7 +18,26 @@ pub(crate) struct Recorder {
     pub(crate) session: u64,
     pub(crate) utterance: Arc<StoredMessage>,
     pub(crate) reader: AnswerReader,
-    pub(crate) is_stored: bool,
+    pub(crate) progress: Progress,
+}
+
+/// How far the recording of a turn is.
+pub(crate) struct Progress {
+    begun: Instant,
+    /// Makes other turns of the conversation wait, until the answer is stored. Threads of clients do not wait for others.
+    turn: Option<HostTurn>,
+    first_word: Option<Duration>,
+    is_stored: bool,
+    /// How it ended, once that is known.
+    end: Option<TurnEnd>,
+    metrics: Arc<Metrics>,
+}
+
+impl Progress {
+    pub(crate) fn begin(begun: Instant, turn: Option<HostTurn>, metrics: &Arc<Metrics>) -> Self {
+        let metrics = Arc::clone(metrics);
+        Self { begun, turn, first_word: None, is_stored: false, end: None, metrics }
+    }
 }
 
 /// Why an answer ended before its last part came.
@@ -29,9 +50,18 @@ pub(crate) enum Broken {
 }
 
 impl Recorder {
+    /// Notes why there is no answer.
+    pub(crate) fn failed(&self, kind: ErrorKind) {
+        self.progress.metrics.failed(kind);
+    }
+
     /// Reads a piece of the answer, and stores the answer if this was the last one.
     pub(crate) async fn push(&mut self, piece: &[u8]) {
         self.reader.push(piece);
+        if !self.reader.text.is_empty() {
+            let begun = self.progress.begun;
+            self.progress.first_word.get_or_insert_with(|| begun.elapsed());
+        }
         if self.reader.end.is_some() {
             self.store(None).await;
         }
@@ -47,7 +77,17 @@ impl Recorder {
     }
 
     async fn store(&mut self, broken: Option<Broken>) {
-        if std::mem::replace(&mut self.is_stored, true) {
+        self.store_answer(broken).await;
+        if let Some(turn) = self.progress.turn.take() {
+            turn.end();
+            if let Some(idle) = self.scope.idle {
+                self.scope.conversation.summarize_if_filled_after(idle);
+            }
+        }
+    }
+
+    async fn store_answer(&mut self, broken: Option<Broken>) {
+        if std::mem::replace(&mut self.progress.is_stored, true) {
             return;
         }
         if let Some(id) = self.reader.id.take() {
@@ -59,6 +99,11 @@ impl Recorder {
             (Some(End::Failed), _) | (None, Some(Broken::Failed)) => Some("failed"),
             (None, _) => Some("interrupted"),
         };
+        self.progress.end = Some(match cut {
+            None | Some("length") => TurnEnd::Whole,
+            Some("interrupted") => TurnEnd::Interrupted,
+            Some(_) => TurnEnd::Failed,
+        });
         // The client returns calls together with their results.
         let is_calling = self.reader.has_calls && cut.is_none();
         let words = spoken(&self.reader.text);
@@ -77,13 +122,26 @@ impl Recorder {
                 if let Some(turn) = sessions.turn(self.session, self.utterance.seq) {
                     turn.answered(digest, stored.seq, cut.is_none());
                 }
-                if let Some(recall) = &self.scope.recall {
-                    recall.save_in_background();
-                }
             }
             // The answer goes with its utterance.
             Err(Error::UtteranceForgotten) => {}
-            Err(error) => tracing::warn!(%error, "an answer could not be stored"),
+            Err(error) => {
+                tracing::warn!(%error, "an answer could not be stored");
+                self.progress.metrics.failed(&error);
+            }
         }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let Progress { metrics, first_word, end, .. } = &self.progress;
+        // Without an end, the model server refused the request.
+        metrics.turn(end.unwrap_or(TurnEnd::Failed));
+        if let Some(after) = first_word {
+            metrics.first_word(*after);
+        }
+        let reader = &self.reader;
+        metrics.tokens(reader.prompt_tokens, reader.cached_tokens);
     }
 }

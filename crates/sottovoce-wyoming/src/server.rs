@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access::Access;
-use crate::agent::{Agent, CLEANED_EVERY};
+use crate::agent::Agent;
 use crate::connection;
 use crate::rooms::Rooms;
 
@@ -97,21 +97,15 @@ pub async fn serve(listening: Listening, agent: Arc<Agent>, rooms: Rooms, stop: 
         };
         tasks.spawn(accepting.run());
     }
-    let cleaning = async {
-        loop {
-            tokio::time::sleep(CLEANED_EVERY).await;
-            agent.clean().await;
-        }
-    };
     tokio::select! {
         () = stop.cancelled() => {}
-        () = cleaning => {}
+        () = agent.conversations.clean_hourly() => {}
     }
     tasks.close();
     if tokio::time::timeout(LAST, tasks.wait()).await.is_err() {
         tracing::warn!("a connection did not end in time");
     }
-    agent.close().await;
+    agent.conversations.close().await;
 }
 
 /// One listener and what its connections need.

@@ -45,6 +45,7 @@ impl Turn {
             Ok(answer) => turn.answer = Some(answer),
             Err(error) => {
                 tracing::warn!(%error, "a turn failed");
+                agent.conversations.metrics().failed(&error);
                 let events = turn.failed(agent, Trouble::of(&error));
                 return (turn, events);
             }
@@ -53,7 +54,7 @@ impl Turn {
     }
 
     async fn ask(&self, agent: &Agent, rooms: &Rooms, transcript: &Event) -> Result<Answer> {
-        let conversation = agent.open(rooms.of(transcript)).await?;
+        let conversation = agent.conversations.open_to_talk(rooms.of(transcript)).await?;
         let mut message =
             conversation.message(ChatRole::User, transcript.text("text").trim().to_owned());
         let named = |name: &str| {

@@ -1,6 +1,7 @@
 //! Replaces old messages in prompts by a summary.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::watch;
@@ -108,16 +109,53 @@ impl Conversation {
                 _ = began.changed() => return,
                 () = tokio::time::sleep(idle) => {}
             }
-            match conversation.summarize_until(conversation.last_n, began).await {
-                Ok(SummaryReport { messages: 0, .. }) => {}
-                Ok(summarized) => {
-                    tracing::info!(messages = summarized.messages, "summarized older messages");
-                    // The beginning of the prompt has changed.
-                    drop(conversation.warm_up().await);
-                }
-                Err(error) => tracing::warn!(%error, "could not summarize older messages"),
+            if conversation.summarize_in_background(began).await {
+                // The beginning of the prompt has changed.
+                drop(conversation.warm_up().await);
             }
         });
+    }
+
+    /// Summarizes older messages in the background after this time, unless a turn begins first, if a prompt would then be
+    /// as full as [`summarize_at`](crate::ConversationBuilder::summarize_at) says. For a host that calls
+    /// [`host_turn`](Self::host_turn); other turns do this by themselves. After an error, the next call tries again.
+    pub fn summarize_if_filled_after(&self, idle: Duration) {
+        if self.summarize_at.is_none() || self.model.is_none() {
+            return;
+        }
+        let mut began = self.turns.subscribe();
+        let conversation = self.clone();
+        tokio::spawn(async move {
+            let filled = async {
+                tokio::time::sleep(idle).await;
+                conversation
+                    .prompt("")
+                    .await
+                    .is_ok_and(|(_, receipt)| conversation.is_filled(&receipt))
+            };
+            let is_filled = tokio::select! {
+                _ = began.changed() => return,
+                is_filled = filled => is_filled,
+            };
+            if is_filled {
+                conversation.summarize_in_background(began).await;
+            }
+        });
+    }
+
+    /// Returns whether there is a new summary.
+    async fn summarize_in_background(&self, began: watch::Receiver<u64>) -> bool {
+        match self.summarize_until(self.last_n, began).await {
+            Ok(SummaryReport { messages: 0, .. }) => false,
+            Ok(summarized) => {
+                tracing::info!(messages = summarized.messages, "summarized older messages");
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not summarize older messages");
+                false
+            }
+        }
     }
 
     /// Summarizes until a turn begins.

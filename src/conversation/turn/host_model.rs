@@ -1,11 +1,14 @@
 //! Turns of a host that asks a model itself: an utterance is stored, and later its answer.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedMutexGuard;
+
 use crate::conversation::Conversation;
 use crate::conversation::turn::calibrator::TokenCalibrator;
-use crate::conversation::turn::state::SpokenText;
+use crate::conversation::turn::state::{SpokenText, TurnState};
 use crate::error::{Error, Result};
 use crate::message::{CUT_OFF, ChatMessage, ChatRole};
 use crate::model::render::StampFilter;
@@ -24,7 +27,40 @@ pub struct PreparedTurn {
     pub receipt: Receipt,
 }
 
+/// A turn whose messages a host stores itself. Other turns of the conversation wait until it ends or is dropped.
+pub struct HostTurn {
+    conversation: Conversation,
+    state: OwnedMutexGuard<TurnState>,
+}
+
+impl HostTurn {
+    /// Ends the turn. What is new of the index is written in the background.
+    pub fn end(self) {
+        drop(self.state);
+        #[cfg(feature = "recall")]
+        self.conversation.recall.save_in_background();
+    }
+}
+
+impl fmt::Debug for HostTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostTurn").field("conversation", &self.conversation).finish_non_exhaustive()
+    }
+}
+
 impl Conversation {
+    /// Begins a turn of a host that stores the messages itself, such as one that passes a client's requests on to a model.
+    /// Waits until no other turn is in progress.
+    ///
+    /// # Errors
+    /// [`Error::TurnInProgress`], and those of storing what was spoken in the turn before.
+    pub async fn host_turn(&self) -> Result<HostTurn> {
+        let mut state = self.turn().await?;
+        self.keep_unfinished(&mut state).await?;
+        state.off_record = false;
+        Ok(HostTurn { conversation: self.clone(), state })
+    }
+
     /// Stores an utterance with the current time, and builds the prompt for answering it. The utterance is durable
     /// before the prompt is built.
     pub async fn prepare_turn(&self, text: impl Into<String>) -> Result<PreparedTurn> {

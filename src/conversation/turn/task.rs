@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use super::TurnReport;
 use crate::context::ContextMessage;
 use crate::conversation::Conversation;
+use crate::conversation::metrics::TurnEnd;
 use crate::conversation::model_binding::ModelBinding;
 use crate::conversation::turn::answer::{
     AnswerEvent, PlaybackEnd, TurnChannel, TurnEvent, TurnOutcome,
@@ -98,6 +99,7 @@ impl TurnTask {
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%error, retries = self.report.retries, "the turn failed");
+                    self.conversation.metrics.failed(&error);
                     let _ = wire.events.send(TurnEvent::Report(Box::new(self.report.clone())));
                     let _ = wire.events.send(TurnEvent::Failed(error));
                     let playback_end = wire.playback_end.await.unwrap_or(PlaybackEnd::UpTo(0));
@@ -105,6 +107,7 @@ impl TurnTask {
                     let spoken = self.spoken_at_all(spoken);
                     self.leave(Unfinished::Failed(spoken));
                     self.save_calibration().await;
+                    self.count(TurnEnd::Failed);
                     return;
                 }
             };
@@ -266,6 +269,7 @@ impl TurnTask {
         let spoken = self.spoken(playback_end, cut_off);
         let interrupted = cut_off == Some("interrupted") || spoken.cut_off == Some("interrupted");
         let report = self.report.clone();
+        self.count(if interrupted { TurnEnd::Interrupted } else { TurnEnd::Whole });
         tracing::info!(
             first_token_ms = millis(report.time_to_first_token),
             prompt_tokens = report.usage.prompt_tokens,
@@ -313,6 +317,17 @@ impl TurnTask {
             self.save_calibration().await;
         }
         TurnEvent::Done(Box::new(TurnOutcome { message, report }))
+    }
+
+    fn count(&self, end: TurnEnd) {
+        let (metrics, report) = (&self.conversation.metrics, &self.report);
+        metrics.turn(end);
+        if let Some(after) = report.time_to_first_token {
+            metrics.first_word(after);
+        }
+        let usage = &report.usage;
+        metrics.tokens(usage.prompt_tokens.unwrap_or(0), usage.cached_tokens.unwrap_or(0));
+        metrics.recalled(report.receipt.recalled());
     }
 
     async fn save_calibration(&mut self) {

@@ -33,7 +33,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &["doctor", "verify", "repair", "pack", "init", "rekey", "config", "completions", "help"],
     ),
     ("Import", &["import"]),
-    ("Serve", &["serve", "wyoming", "mcp"]),
+    ("Serve", &["up", "serve", "wyoming", "mcp"]),
 ];
 
 /// The command line with its commands in groups.

@@ -3,13 +3,15 @@
 mod client_config;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use sottovoce::Config;
 use sottovoce_mcp::{Hub, Server, http, stdio};
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::{Exit, Failure, Outcome, with_causes};
-use crate::interrupt::Interrupt;
+use crate::cmd::servers;
+use crate::exit::{Failure, Outcome, with_causes};
 use crate::output;
 use crate::session::Session;
 
@@ -54,32 +56,58 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let token = config.mcp.token.is_some();
         return client_config::print(session.config_file.as_deref(), args.http, token);
     }
-    let keys = session.stores_or_make(&config)?.keys();
-    let admission = http::Admission::new(config.mcp.token.clone()).hosts(args.allow_host);
-    let hub = Hub::new(config, keys, session.clock())?;
-    let upkeep = tokio::spawn(std::sync::Arc::clone(&hub).keep_up());
-    let ended = hub.stop();
+    let hub = Hub::new(servers::conversations(session, &config)?)?;
     let stop = CancellationToken::new();
-    let mut interrupt = Interrupt::listen()?;
-    let served = async {
-        match args.http {
-            None => stdio::serve(Server::new(hub.clone()), stop.clone(), ended.clone()).await,
-            Some(address) => {
-                let listening = http::listen(address, admission).await?;
-                output::note(&format!("serving at http://{}{}", listening.address(), http::PATH));
-                let hub = hub.clone();
-                http::serve(listening, move || Server::new(hub.clone()), stop.clone()).await;
-                Ok(())
-            }
+    let (outcome, exit) = match args.http {
+        Some(address) => {
+            let listening = listen(&config, address, args.allow_host).await?;
+            let served = serve(listening, hub, stop.clone());
+            let ((), exit) = servers::until_stopped(&stop, served).await?;
+            (Ok(()), exit)
+        }
+        None => {
+            let ended = hub.stop();
+            let served = stdio::serve(Server::new(hub.clone()), stop.clone(), ended.clone());
+            servers::until_stopped(&stop, with_upkeep(hub, &stop, served)).await?
         }
     };
+    outcome.map(|()| exit).map_err(|error| failure(&error))
+}
+
+/// Binds an address for clients, as configured.
+pub(crate) async fn listen(
+    config: &Config,
+    address: SocketAddr,
+    allow_host: Vec<String>,
+) -> Result<http::Listening, Failure> {
+    let hosts = servers::listed(&config.mcp.hosts).map(str::to_owned);
+    let admission =
+        http::Admission::new(config.mcp.token.clone()).hosts(hosts.chain(allow_host).collect());
+    http::listen(address, admission).await.map_err(|error| failure(&error))
+}
+
+/// Serves clients that connect, until `stop` is cancelled. Says where they find it.
+pub(crate) async fn serve(listening: http::Listening, hub: Arc<Hub>, stop: CancellationToken) {
+    output::note(&format!("serving at http://{}{}", listening.address(), http::PATH));
+    let server = hub.clone();
+    let served = http::serve(listening, move || Server::new(server.clone()), stop.clone());
+    with_upkeep(hub, &stop, served).await;
+}
+
+/// Runs a server with its background work, and stores what its end interrupts.
+async fn with_upkeep<T>(
+    hub: Arc<Hub>,
+    stop: &CancellationToken,
+    served: impl Future<Output = T>,
+) -> T {
+    let upkeep = tokio::spawn(Arc::clone(&hub).keep_up());
+    let ended = hub.stop();
     tokio::pin!(served);
-    let (outcome, interrupted) = tokio::select! {
-        outcome = &mut served => (outcome, false),
-        _ = interrupt.heard() => {
+    let outcome = tokio::select! {
+        outcome = &mut served => outcome,
+        () = stop.cancelled() => {
             ended.cancel();
-            stop.cancel();
-            (served.await, true)
+            served.await
         }
     };
     ended.cancel();
@@ -87,11 +115,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     drop(tokio::time::timeout(Duration::from_secs(5), hub.close()).await);
     // Writes are atomic, so an abandoned one is harmless. Nobody should wait long.
     drop(tokio::time::timeout(Duration::from_secs(5), upkeep).await);
-    match outcome {
-        Ok(()) if interrupted => Ok(Exit::Interrupted),
-        Ok(()) => Ok(Exit::Done),
-        Err(error) => Err(failure(&error)),
-    }
+    outcome
 }
 
 fn failure(error: &http::TransportError) -> Failure {

@@ -2,16 +2,17 @@
 
 use std::net::SocketAddr;
 
-use sottovoce::{Config, Error};
-use sottovoce_serve::{Access, Hub, KeysError, Limits, ListenError, Listening, listen, serve};
+use sottovoce::Config;
+use sottovoce_serve::{Access, Hub, KeysError, Limits, ListenError, Listening};
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::{Exit, Failure, Outcome, with_causes};
-use crate::interrupt::Interrupt;
+use crate::cmd::servers;
+use crate::exit::{Failure, Outcome, with_causes};
 use crate::output;
 use crate::session::Session;
 
-const AFTER_HELP: &str = "\
+const AFTER_HELP: &str = concat!(
+    "\
 Clients speak to this address as they spoke to the model server: Ollama's protocol and OpenAI's both work.
   http://127.0.0.1:11435                    the default conversation
   http://127.0.0.1:11435/s/kitchen          the conversation of the kitchen (named/kitchen)
@@ -26,11 +27,9 @@ Examples:
 For an address that other machines can reach, set Serve.Token, or name in Serve.KeysFile a file that gives each client \
 a key to its own conversations. Serve.TlsCertificate and Serve.TlsKey name a certificate for HTTPS. The model server is \
 LanguageModel.BaseUrl, and clients choose the model.
-
-Exit codes:
-  1  failed; see the message       5  the configuration cannot be used
-  2  the command was mistyped, or the address refused
-  4  no key, or the wrong one    130  stopped; what was acknowledged is kept";
+",
+    servers::exit_codes!()
+);
 
 /// Puts a memory in front of the model server, for clients of Ollama or OpenAI
 ///
@@ -51,46 +50,56 @@ pub(crate) struct Args {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let address = match args.addr {
-        Some(address) => address,
-        None => configured(&config)?,
+        None => servers::address("Serve.Address", config.serve.address.as_deref())?,
+        given => given,
     };
-    let keys = session.stores_or_make(&config)?.keys();
-    let listening = begin(session, &config, address, args.allow_host).await?;
-    let scheme = if config.serve.tls_certificate.is_some() { "https" } else { "http" };
-    output::note(&format!("serving at {scheme}://{}", listening.address()));
-    let hub = Hub::new(config, keys, session.clock())?;
+    let Some(address) = address else {
+        return Err(Failure::input("Serve.Address names no address", "name one with --addr"));
+    };
+    let conversations = servers::conversations(session, &config)?;
+    let listening = self::listen(session, &config, address, args.allow_host).await?;
+    let hub = Hub::new(conversations)?;
     let stop = CancellationToken::new();
-    let mut interrupt = Interrupt::listen()?;
-    let served = serve(listening, hub, stop.clone());
-    tokio::pin!(served);
-    tokio::select! {
-        () = &mut served => Ok(Exit::Done),
-        _ = interrupt.heard() => {
-            stop.cancel();
-            served.await;
-            Ok(Exit::Interrupted)
-        }
-    }
+    let served = serve(&config, listening, hub, stop.clone());
+    let ((), exit) = servers::until_stopped(&stop, served).await?;
+    Ok(exit)
 }
 
-async fn begin(
+/// Serves until `stop` is cancelled. Says where clients find it.
+pub(crate) fn serve(
+    config: &Config,
+    listening: Listening,
+    hub: Hub,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + use<> {
+    let scheme = if config.serve.tls_certificate.is_some() { "https" } else { "http" };
+    output::note(&format!("serving at {scheme}://{}", listening.address()));
+    sottovoce_serve::serve(listening, hub, stop)
+}
+
+/// Binds an address for clients, as configured.
+pub(crate) async fn listen(
     session: &Session,
     config: &Config,
     address: SocketAddr,
     allow_host: Vec<String>,
 ) -> Result<Listening, Failure> {
     let settings = &config.serve;
-    let hosts = settings.hosts.split([' ', ',', ';']).filter(|host| !host.is_empty());
-    let mut access = Access::new(settings.token.clone())
-        .hosts(hosts.map(str::to_owned).chain(allow_host))
-        .unnamed(session.scope.clone());
+    let mut access = access(config, allow_host).unnamed(session.scope.clone());
     if let Some(file) = &settings.keys_file {
         access = access.keys_file(file).map_err(|error| wrong_keys(&error))?;
     }
     let mut limits = Limits::default();
     limits.connections = settings.max_connections.max(1);
-    let listening = listen(address, access).await.map_err(|error| failure(&error))?;
+    let listening =
+        sottovoce_serve::listen(address, access).await.map_err(|error| failure(&error))?;
     with_tls(listening.limits(limits), config)
+}
+
+/// Who may ask, without the keys of single conversations.
+pub(crate) fn access(config: &Config, allow_host: Vec<String>) -> Access {
+    let hosts = servers::listed(&config.serve.hosts).map(str::to_owned);
+    Access::new(config.serve.token.clone()).hosts(hosts.chain(allow_host))
 }
 
 /// Adds TLS, if a certificate is configured.
@@ -114,24 +123,19 @@ fn with_tls(listening: Listening, config: &Config) -> Result<Listening, Failure>
     }
 }
 
-fn configured(config: &Config) -> Result<SocketAddr, Failure> {
-    config.serve.address.trim().parse().map_err(|_| {
-        let reason = "must be an address and a port, such as 127.0.0.1:11435".to_owned();
-        Error::Config { place: "Serve.Address".to_owned(), reason }.into()
-    })
-}
-
 fn wrong_keys(error: &KeysError) -> Failure {
     let help = "each line of the file is a scope and a key, such as `named/kitchen KEY`";
     Failure::input(with_causes(error), help)
 }
 
-fn failure(error: &ListenError) -> Failure {
+pub(crate) fn failure(error: &ListenError) -> Failure {
     let help = match error {
         ListenError::NoKey { .. } => {
             "set Serve.Token, or SOTTOVOCE__SERVE__TOKEN, to a long secret, or name a file in Serve.KeysFile"
         }
-        ListenError::Address { .. } => "choose another address or port with --addr",
+        ListenError::Address { .. } => {
+            "choose another address or port with --addr or in the settings"
+        }
         _ => {
             "name the certificate and its key, both in PEM, in Serve.TlsCertificate and Serve.TlsKey"
         }

@@ -1,19 +1,23 @@
 //! `sottovoce wyoming`
 
-use std::net::{IpAddr, SocketAddr};
+#[cfg(feature = "announce")]
+mod announcement;
 
-use sottovoce::Scope;
-use sottovoce_wyoming::{Access, Agent, ListenError, Phrases, Rooms, listen, serve};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use sottovoce::config::OpenConversations;
+use sottovoce::{Config, Scope};
+use sottovoce_wyoming::{Access, Agent, ListenError, Listening, Phrases, Rooms, listen, serve};
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::{Exit, Failure, Outcome, with_causes};
-use crate::interrupt::Interrupt;
+use crate::cmd::servers;
+use crate::exit::{Failure, Outcome, with_causes};
 use crate::output;
 use crate::session::Session;
 
-const ADDRESS: &str = "127.0.0.1:10700";
-
-const AFTER_HELP: &str = "\
+const AFTER_HELP: &str = concat!(
+    "\
 In Home Assistant, add the integration Wyoming Protocol with this machine's address and port 10700, and choose the agent \
 \"sottovoce\" in the voice assistant's settings.
 
@@ -25,21 +29,20 @@ Examples:
 
 Home Assistant 2026.4 and newer names the satellite and the device of each utterance; older ones need an address for each \
 room. The protocol knows no passwords: other machines than this one must be allowed by their address.
-
-Exit codes:
-  1  failed; see the message       5  the configuration cannot be used
-  2  the command was mistyped, or an address refused
-  4  no key, or the wrong one    130  stopped; what was acknowledged is kept";
+",
+    servers::exit_codes!()
+);
 
 /// Answers voice assistants that speak the Wyoming protocol, such as Home Assistant
 ///
 /// Each utterance is stored before the model sees it, and of each answer what was sent. Who speaks while an answer is
 /// spoken interrupts it. Failures are spoken too, in the language of the turn.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Listens on this address, with a conversation of its own if one is given; may be repeated
-    #[arg(long, value_name = "ADDR:PORT[=SCOPE]", default_value = ADDRESS, value_parser = parse_address)]
+    /// Listens on this address, with a conversation of its own if one is given, instead of Wyoming.Addresses, which is
+    /// 127.0.0.1:10700 unless set; may be repeated
+    #[arg(long, value_name = "ADDR:PORT[=SCOPE]", value_parser = parse_address)]
     addr: Vec<(SocketAddr, Option<Scope>)>,
 
     /// The conversation of a satellite or device, by the name that Home Assistant gives it; may be repeated
@@ -53,6 +56,10 @@ pub(crate) struct Args {
     /// What is spoken in a language when there is no answer; may be repeated
     #[arg(long, value_name = "LANG=SENTENCE", value_parser = parse_phrase)]
     phrase: Vec<(String, String)>,
+
+    /// Announces the agent in the local network, so that Home Assistant finds it by itself; also Wyoming.Announce
+    #[arg(long)]
+    announce: bool,
 }
 
 fn parse_address(text: &str) -> Result<(SocketAddr, Option<Scope>), String> {
@@ -60,8 +67,9 @@ fn parse_address(text: &str) -> Result<(SocketAddr, Option<Scope>), String> {
         Some((address, scope)) => (address, Some(parse_scope(scope)?)),
         None => (text, None),
     };
-    let address =
-        address.parse().map_err(|_| format!("write an address and a port, such as {ADDRESS}"))?;
+    let address = address
+        .parse()
+        .map_err(|_| "write an address and a port, such as 127.0.0.1:10700".to_owned())?;
     Ok((address, scope))
 }
 
@@ -90,36 +98,110 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
-    let keys = session.stores_or_make(&config)?.keys();
-    let access = Access::default().allow(args.allow);
-    let listening = listen(args.addr, access).await.map_err(|error| failure(&error))?;
-    for address in listening.addresses() {
-        output::note(&format!("answering at {address}"));
-    }
-    let rooms = Rooms::new(session.scope.clone());
-    let rooms = args.map.into_iter().fold(rooms, |rooms, (name, scope)| rooms.with(name, scope));
-    let phrases = args.phrase.into_iter();
-    let phrases =
-        phrases.fold(Phrases::default(), |all, (language, said)| all.with(language, said));
-    let agent = Agent::new(config, keys, session.clock(), phrases)?;
+    let conversations = servers::conversations(session, &config)?;
+    let Some(bound) = Bound::bind(session, &config, args).await? else {
+        let what = "Wyoming.Addresses names no address";
+        return Err(Failure::input(what, "name one with --addr"));
+    };
     let stop = CancellationToken::new();
-    let mut interrupt = Interrupt::listen()?;
-    let served = serve(listening, agent, rooms, stop.clone());
-    tokio::pin!(served);
-    tokio::select! {
-        () = &mut served => Ok(Exit::Done),
-        _ = interrupt.heard() => {
-            stop.cancel();
-            served.await;
-            Ok(Exit::Interrupted)
+    let served = bound.serve(conversations, stop.clone());
+    let ((), exit) = servers::until_stopped(&stop, served).await?;
+    Ok(exit)
+}
+
+/// An agent that is bound to its addresses but does not answer yet.
+pub(crate) struct Bound {
+    listening: Listening,
+    rooms: Rooms,
+    phrases: Phrases,
+    #[cfg(feature = "announce")]
+    announcement: Option<announcement::Announcement>,
+}
+
+impl Bound {
+    /// Binds the addresses that are configured, or those of the command line; `None` if there are none.
+    pub(crate) async fn bind(
+        session: &Session,
+        config: &Config,
+        args: Args,
+    ) -> Result<Option<Self>, Failure> {
+        let settings = &config.wyoming;
+        let mut addresses = args.addr;
+        if addresses.is_empty() {
+            let configured = settings.addresses.as_deref().unwrap_or_default();
+            addresses = list("Wyoming.Addresses", servers::listed(configured), parse_address)?;
+        }
+        if addresses.is_empty() {
+            return Ok(None);
+        }
+        let mut allowed = list("Wyoming.Allow", servers::listed(&settings.allow), |text| {
+            text.parse::<IpAddr>().map_err(|_| "must be addresses of machines".to_owned())
+        })?;
+        allowed.extend(args.allow);
+        let map = list("Wyoming.Map", servers::listed(&settings.map), parse_room)?;
+        let rooms = map.into_iter().chain(args.map);
+        let rooms = rooms.fold(Rooms::new(session.scope.clone()), |rooms, (name, scope)| {
+            rooms.with(name, scope)
+        });
+        let sentences = settings.phrases.split('|').map(str::trim).filter(|text| !text.is_empty());
+        let phrases = list("Wyoming.Phrases", sentences, parse_phrase)?.into_iter();
+        let phrases = phrases
+            .chain(args.phrase)
+            .fold(Phrases::default(), |all, (language, said)| all.with(language, said));
+        let access = Access::default().allow(allowed);
+        let listening = listen(addresses, access).await.map_err(|error| failure(&error))?;
+        #[cfg(feature = "announce")]
+        let announcement = match settings.announce || args.announce {
+            true => Some(announcement::Announcement::make(listening.addresses())?),
+            false => None,
+        };
+        #[cfg(not(feature = "announce"))]
+        if settings.announce || args.announce {
+            let what = "the agent cannot be announced, because that is not built in";
+            return Err(Failure::input(what, "build with `--features announce`"));
+        }
+        Ok(Some(Self {
+            listening,
+            rooms,
+            phrases,
+            #[cfg(feature = "announce")]
+            announcement,
+        }))
+    }
+
+    /// Answers until `stop` is cancelled. Says where clients find it.
+    pub(crate) async fn serve(
+        self,
+        conversations: Arc<OpenConversations>,
+        stop: CancellationToken,
+    ) {
+        for address in self.listening.addresses() {
+            output::note(&format!("answering at {address}"));
+        }
+        let agent = Agent::new(conversations, self.phrases);
+        serve(self.listening, agent, self.rooms, stop).await;
+        #[cfg(feature = "announce")]
+        if let Some(announcement) = self.announcement {
+            announcement.withdraw().await;
         }
     }
 }
 
+fn list<'a, T>(
+    setting: &str,
+    entries: impl Iterator<Item = &'a str>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, Failure> {
+    let parsed = entries.map(|entry| parse(entry).map_err(|why| servers::unusable(setting, why)));
+    parsed.collect()
+}
+
 fn failure(error: &ListenError) -> Failure {
     let help = match error {
-        ListenError::NobodyAllowed { .. } => "name the machines that may connect with --allow",
-        _ => "choose another address or port with --addr",
+        ListenError::NobodyAllowed { .. } => {
+            "name the machines that may connect with --allow or in Wyoming.Allow"
+        }
+        _ => "choose another address or port with --addr or in Wyoming.Addresses",
     };
     Failure::input(with_causes(error), help)
 }

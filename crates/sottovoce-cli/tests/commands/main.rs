@@ -46,6 +46,7 @@ mod shrink;
 mod tail;
 mod talk;
 mod terminal;
+mod up;
 mod verify;
 mod waiting_lines;
 mod whose;

@@ -135,7 +135,7 @@ async fn talk(
     if given.message.trim().is_empty() {
         return Err(Fault::new("message must contain a word").into());
     }
-    let prefers = hub.config.mcp.prefer_sampling;
+    let prefers = hub.config().mcp.prefer_sampling;
     let offered = prefers != Sampling::Never && offers_sampling(request);
     let is_said = offered && sampling::brings_answer(&round, request);
     let (target, conversation) = begin(hub, &given, is_said).await?;

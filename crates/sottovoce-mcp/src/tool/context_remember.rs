@@ -89,7 +89,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         Some(Role::Assistant) => ChatRole::Assistant,
         Some(Role::System) => ChatRole::System,
     };
-    let mut message = ChatMessage::new(role, given.content, &hub.clock.now());
+    let mut message = ChatMessage::new(role, given.content, &hub.conversations.clock().now());
     for (name, value) in given.metadata.into_iter().flatten() {
         if RESERVED.contains(&name.as_str()) {
             return Err(Fault::new(format!("metadata: only the store may set {name}")));

@@ -83,8 +83,11 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     };
     let (mut found, mut total) = (Vec::new(), 0);
     for target in targets {
-        let store = hub.store(&target).await?;
-        let recall = Arc::new(Recall::new(Arc::new(store)));
+        let recall = match hub.conversations.known(&target.scope) {
+            // Its index is in memory.
+            Some(conversation) => Arc::clone(conversation.index()),
+            None => Arc::new(Recall::new(Arc::new(hub.store(&target).await?))),
+        };
         let here = recall.search(&query, None, limit).await?;
         total += here.total;
         found.extend(here.hits.into_iter().map(|stored| (target.id.clone(), stored)));

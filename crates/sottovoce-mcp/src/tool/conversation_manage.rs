@@ -160,7 +160,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         Action::List => list(&store, &target.id, &given).await?,
         Action::Delete => {
             let seqs = named(&store, &given).await?;
-            let forgotten = match hub.ready_conversation(&target) {
+            let forgotten = match hub.conversations.known(&target.scope) {
                 // The open conversation must forget these messages too.
                 Some(conversation) => conversation.forget(&seqs).await?,
                 None => store.forget(&seqs).await?,
@@ -172,7 +172,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
             Output { deleted, deleted_count: Some(count), along, ..done(message) }
         }
         Action::Clear => {
-            let forgotten = match hub.ready_conversation(&target) {
+            let forgotten = match hub.conversations.known(&target.scope) {
                 Some(conversation) => {
                     // Ends a turn in progress first. Its answer would otherwise be stored after the deletion.
                     conversation.close().await?;

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::ListenError;
+use super::listen::ListenError;
 
 /// Speaks TLS with this certificate, after which its chain may follow, and its key.
 pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, ListenError> {

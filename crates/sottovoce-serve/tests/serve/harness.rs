@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sottovoce::config::OpenConversations;
 use sottovoce::persona::PersonaRegistry;
 use sottovoce::{
     ChatMessage, ChatRole, Clock, Config, ConversationStore, EncryptionKey, FileConversationStore,
@@ -15,6 +16,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::ollama::OllamaStub;
+
+/// When a conversation is summarized, if a test names a model.
+const IDLE: Duration = Duration::from_secs(1);
 
 pub(crate) const NOW: &str = "2025-08-24T16:36:25.123Z";
 
@@ -94,7 +98,10 @@ impl Served {
 
     async fn begin(&mut self, access: Access, limits: Limits) {
         let clock: Arc<dyn Clock> = self.clock.clone();
-        let hub = Hub::new(self.config.clone(), vec![key()], clock).unwrap();
+        let hub =
+            Hub::new(OpenConversations::new(self.config.clone(), vec![key()], clock).unwrap())
+                .unwrap()
+                .idle(IDLE);
         let listening = listen("127.0.0.1:0".parse().unwrap(), access).await.unwrap();
         self.url = format!("http://{}", listening.address());
         self.stop = CancellationToken::new();
@@ -108,7 +115,10 @@ impl Served {
         let mut served = Self::start().await;
         served.stop().await;
         let clock: Arc<dyn Clock> = served.clock.clone();
-        let hub = Hub::new(served.config.clone(), vec![self::key()], clock).unwrap();
+        let hub = Hub::new(
+            OpenConversations::new(served.config.clone(), vec![self::key()], clock).unwrap(),
+        )
+        .unwrap();
         let address = "127.0.0.1:0".parse().unwrap();
         let listening = listen(address, Access::default()).await.unwrap();
         let listening = listening.tls(certificate, key).unwrap();

@@ -21,3 +21,4 @@ mod sessions;
 #[cfg(feature = "tls")]
 mod tls;
 mod tools;
+mod turns;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sottovoce::config::OpenConversations;
 use sottovoce::{
     Clock, Config, ConversationStore, EncryptionKey, FileConversationStore, Scope, StoredMessage,
     SystemClock,
@@ -51,7 +52,8 @@ impl Served {
         let config = Config::load_with(Some(&file), environment).unwrap();
         let phrases = Phrases::default().with("pl", "Nie teraz.");
         let clock = Arc::new(SystemClock) as Arc<dyn Clock>;
-        let agent = Agent::new(config.clone(), keys(), clock, phrases).unwrap();
+        let agent =
+            Agent::new(OpenConversations::new(config.clone(), keys(), clock).unwrap(), phrases);
         let addresses = ports.into_iter().map(|scope| ("127.0.0.1:0".parse().unwrap(), scope));
         let listening = listen(addresses, Access::default()).await.unwrap();
         let ports = listening.addresses().map(|address| address.port()).collect();

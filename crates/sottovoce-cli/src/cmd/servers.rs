@@ -1,0 +1,64 @@
+//! What the servers have in common: their conversations, their lists in settings, and their end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use sottovoce::config::OpenConversations;
+use sottovoce::{Config, Error};
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::session::Session;
+
+/// The exit codes of a server, for its help.
+macro_rules! exit_codes {
+    () => {
+        "\nExit codes:
+  1  failed; see the message       5  the configuration cannot be used
+  2  the command was mistyped, or an address refused
+  4  no key, or the wrong one    130  stopped; what was acknowledged is kept"
+    };
+}
+pub(crate) use exit_codes;
+
+/// The open conversations of a server. Makes the key on first use.
+pub(crate) fn conversations(
+    session: &Session,
+    config: &Config,
+) -> Result<Arc<OpenConversations>, Failure> {
+    let keys = session.stores_or_make(config)?.keys();
+    Ok(OpenConversations::new(config.clone(), keys, session.clock())?)
+}
+
+/// Runs a server to its end. Ctrl-C and SIGTERM cancel `stop`, and it then ends by itself.
+pub(crate) async fn until_stopped<T>(
+    stop: &CancellationToken,
+    served: impl Future<Output = T>,
+) -> Result<(T, Exit), Failure> {
+    let mut interrupt = Interrupt::listen()?;
+    tokio::pin!(served);
+    tokio::select! {
+        ended = &mut served => Ok((ended, Exit::Done)),
+        _ = interrupt.heard() => {
+            stop.cancel();
+            Ok((served.await, Exit::Interrupted))
+        }
+    }
+}
+
+/// The entries of a list in the settings.
+pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', ',', ';']).filter(|entry| !entry.is_empty())
+}
+
+/// The address in a setting. An empty text, which the environment may give, is none.
+pub(crate) fn address(setting: &str, text: Option<&str>) -> Result<Option<SocketAddr>, Failure> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let reason = "must be an address and a port, such as 127.0.0.1:11435";
+    text.parse().map(Some).map_err(|_| unusable(setting, reason))
+}
+
+pub(crate) fn unusable(setting: &str, reason: impl Into<String>) -> Failure {
+    Error::Config { place: setting.to_owned(), reason: reason.into() }.into()
+}

@@ -1,0 +1,126 @@
+//! `sottovoce up`
+
+mod systemd;
+
+use std::sync::Arc;
+
+use sottovoce::Config;
+use sottovoce::config::OpenConversations;
+use sottovoce_mcp::{Hub as McpHub, http};
+use sottovoce_serve::{Hub, Listening, listen, serve_health};
+use tokio_util::sync::CancellationToken;
+
+use crate::cmd::{mcp, serve, servers, wyoming};
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use crate::session::Session;
+
+/// The settings that say what runs where.
+const SERVE: &str = "Serve.Address";
+const WYOMING: &str = "Wyoming.Addresses";
+const MCP: &str = "Mcp.Address";
+const UP: &str = "Up.HealthAddress";
+
+const AFTER_HELP: &str = concat!(
+    "\
+What runs is what has an address in the settings:
+  Serve.Address      clients of Ollama and OpenAI, as `sottovoce serve`: 127.0.0.1:11435 unless set
+  Wyoming.Addresses  Home Assistant, as `sottovoce wyoming`: 127.0.0.1:10700 unless set
+  Mcp.Address        clients of MCP, as `sottovoce mcp --http`: nowhere unless set
+  Up.HealthAddress   /healthz, /readyz and /metrics: 127.0.0.1:11436 unless set
+null leaves one out. All of them share the open conversations: what is said by one way is known by every other.
+
+Examples:
+  sottovoce up
+  SOTTOVOCE__MCP__ADDRESS=127.0.0.1:8765 sottovoce up
+  curl http://127.0.0.1:11436/readyz
+",
+    servers::exit_codes!()
+);
+
+/// Runs the servers that the settings name, in one process
+///
+/// First every address is bound. If one cannot be, nothing runs. On SIGTERM, answers in progress have a few seconds, and
+/// what came of them by then is stored.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {}
+
+pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
+    let config = session.config()?;
+    let conversations = servers::conversations(session, &config)?;
+    let bound = Bound::bind(session, &config, &conversations).await?;
+    if bound.serve.is_none() && bound.wyoming.is_none() && bound.mcp.is_none() {
+        let help = "set Serve.Address, Wyoming.Addresses or Mcp.Address";
+        return Err(Failure::input("no server has an address", help));
+    }
+    let stop = CancellationToken::new();
+    let served = bound.serve(&config, conversations, stop.clone());
+    let ((), exit) = servers::until_stopped(&stop, served).await?;
+    Ok(exit)
+}
+
+/// Everything that is listened on. Nothing answers yet.
+struct Bound {
+    serve: Option<(Listening, Hub)>,
+    wyoming: Option<wyoming::Bound>,
+    mcp: Option<(http::Listening, Arc<McpHub>)>,
+    health: Option<Listening>,
+}
+
+impl Bound {
+    async fn bind(
+        session: &Session,
+        config: &Config,
+        conversations: &Arc<OpenConversations>,
+    ) -> Result<Self, Failure> {
+        let (mut serve, mut mcp, mut health) = (None, None, None);
+        if let Some(address) = servers::address(SERVE, config.serve.address.as_deref())? {
+            let listening = serve::listen(session, config, address, Vec::new()).await;
+            let listening = listening.map_err(|failure| failure.of(SERVE))?;
+            serve = Some((listening, Hub::new(Arc::clone(conversations))?));
+        }
+        let wyoming = wyoming::Bound::bind(session, config, wyoming::Args::default()).await;
+        let wyoming = wyoming.map_err(|failure| failure.of(WYOMING))?;
+        if let Some(address) = servers::address(MCP, config.mcp.address.as_deref())? {
+            let listening = mcp::listen(config, address, Vec::new()).await;
+            let listening = listening.map_err(|failure| failure.of(MCP))?;
+            mcp = Some((listening, McpHub::new(Arc::clone(conversations))?));
+        }
+        if let Some(address) = servers::address(UP, config.up.health_address.as_deref())? {
+            let listening = listen(address, serve::access(config, Vec::new())).await;
+            health = Some(listening.map_err(|error| serve::failure(&error).of(UP))?);
+        }
+        Ok(Self { serve, wyoming, mcp, health })
+    }
+
+    /// Runs all of it until `stop` is cancelled. Health is told to the very end.
+    async fn serve(
+        self,
+        config: &Config,
+        conversations: Arc<OpenConversations>,
+        stop: CancellationToken,
+    ) {
+        let done = CancellationToken::new();
+        let serve =
+            self.serve.map(|(listening, hub)| serve::serve(config, listening, hub, stop.clone()));
+        let wyoming =
+            self.wyoming.map(|bound| bound.serve(Arc::clone(&conversations), stop.clone()));
+        let mcp = self.mcp.map(|(listening, hub)| mcp::serve(listening, hub, stop.clone()));
+        let health = self.health.map(|listening| {
+            output::note(&format!("health at http://{}", listening.address()));
+            serve_health(listening, conversations, stop.clone(), done.clone())
+        });
+        let servers = async {
+            tokio::join!(maybe(serve), maybe(wyoming), maybe(mcp));
+            done.cancel();
+        };
+        tokio::join!(servers, maybe(health), systemd::notify(stop, done.clone()));
+    }
+}
+
+async fn maybe(served: Option<impl Future<Output = ()>>) {
+    if let Some(served) = served {
+        served.await;
+    }
+}

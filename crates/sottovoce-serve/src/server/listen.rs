@@ -1,0 +1,130 @@
+//! Addresses that are listened on, and limits of their connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use crate::access::Access;
+#[cfg(feature = "tls")]
+use crate::server::tls;
+
+/// Limits of connections and times.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The most connections. One more closes the one that has been idle longest.
+    pub connections: usize,
+    /// How long the head of a request may take, how long TLS may take, and how long a connection may be silent between
+    /// two requests: 60 seconds.
+    pub head: Duration,
+    /// How long the body of a request may take: 60 seconds.
+    pub body: Duration,
+    /// How long answers in progress may go on after the server was told to stop: 5 seconds. What came of them by then is
+    /// stored.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let minute = Duration::from_secs(60);
+        Self { connections: 256, head: minute, body: minute, grace: Duration::from_secs(5) }
+    }
+}
+
+/// Why the server cannot listen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// The address is in use, or does not belong to this machine.
+    #[error("cannot listen at {address}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// The operating system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// Other machines can reach the address, and clients need not show a key.
+    #[error(
+        "other machines can reach {address}, and neither a token nor a file of keys is configured"
+    )]
+    NoKey {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The certificate or its key cannot be used.
+    #[error("{}: cannot be used for TLS: {reason}", path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// A server that is bound to its address but does not answer yet.
+pub struct Listening {
+    pub(super) listener: TcpListener,
+    pub(super) address: SocketAddr,
+    pub(super) access: Arc<Access>,
+    pub(super) limits: Limits,
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<tokio_rustls::TlsAcceptor>,
+}
+
+impl Listening {
+    /// Replaces the limits.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The address it listens on, with the actual port if port 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Speaks TLS with this certificate and its key, both files in PEM.
+    ///
+    /// # Errors
+    /// [`ListenError::Tls`].
+    #[cfg(feature = "tls")]
+    pub fn tls(
+        self,
+        certificate: &std::path::Path,
+        key: &std::path::Path,
+    ) -> Result<Self, ListenError> {
+        Ok(Self { tls: Some(tls::acceptor(certificate, key)?), ..self })
+    }
+}
+
+impl std::fmt::Debug for Listening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listening").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Binds an address.
+///
+/// # Errors
+/// [`ListenError::NoKey`] for an address beyond loopback if clients need no key, and [`ListenError::Address`].
+pub async fn listen(address: SocketAddr, access: Access) -> Result<Listening, ListenError> {
+    if !address.ip().is_loopback() && !access.is_closed() {
+        return Err(ListenError::NoKey { address });
+    }
+    let failed = |source| ListenError::Address { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok(Listening {
+        listener,
+        address,
+        access: Arc::new(access),
+        limits: Limits::default(),
+        #[cfg(feature = "tls")]
+        tls: None,
+    })
+}

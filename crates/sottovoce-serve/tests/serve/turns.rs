@@ -1,0 +1,94 @@
+//! Turns of one conversation, one after the other, and what is done between them.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sottovoce::{ConversationStore, Scope};
+
+use crate::harness::{Client, Served};
+use crate::ollama::{Answer, Ask};
+
+const SUMMARY: &str = "The user counts. The assistant agrees with every number.";
+const SUMMARIZING: [(&str, &str); 4] = [
+    ("LANGUAGEMODEL__MODEL", "llama3.2"),
+    ("LANGUAGEMODEL__NUMCTX", "1024"),
+    ("CONTEXT__COMPACTAT", "0.05"),
+    ("CONTEXT__LASTN", "2"),
+];
+
+async fn count(served: &Served) {
+    let mut client = Client::new();
+    for number in 1..=5 {
+        client.say(served, "/api/chat", &format!("This is number {number}, is it not?")).await;
+    }
+}
+
+async fn summary(served: &Served) -> Option<String> {
+    let profile = served.store(&Scope::Default).await.profile().await.unwrap();
+    profile.summary(None).map(|summary| summary.text.clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_one_conversation_wait_for_each_other_and_those_of_others_do_not() {
+    let served = Served::start().await;
+    served.stub.next(Answer::saying(&["It is "]).hold().text("fine."));
+    let ask = |words: &str| {
+        let mut client = Client::new();
+        client.messages.push(json!({ "role": "user", "content": words }));
+        let url = format!("{}/api/chat", served.url);
+        let sent = reqwest::Client::new().post(url).body(client.body()).send();
+        tokio::spawn(async { sent.await.unwrap().text().await.unwrap() })
+    };
+    let first = ask("Rain?");
+    served.stub.wait_for(Ask::Reply, 1);
+    let second = ask("Snow?");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    Client::new().say(&served, "/s/hall/api/chat", "Hail?").await;
+    assert_eq!(served.forwarded().len(), 2, "the second one waits");
+    served.stub.release();
+    first.await.unwrap();
+    second.await.unwrap();
+    let (rain, snow) = (("user", "Rain?"), ("user", "Snow?"));
+    let wanted = [rain, ("assistant", "It is fine."), snow, ("assistant", "Fine.")];
+    served.holds(&Scope::Default, &wanted).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_conversation_is_summarized_when_nobody_speaks_and_the_next_session_gets_it() {
+    let served = Served::with(&SUMMARIZING, Default::default(), |_| {}).await;
+    count(&served).await;
+    let asked = served.forwarded().len();
+    served.stub.next(Answer::saying(&[SUMMARY]));
+    served.stub.wait_for(Ask::Reply, asked + 1);
+    assert!(served.forwarded()[asked].contains("You keep the memory"));
+    for _ in 0..100 {
+        if summary(&served).await.is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(summary(&served).await.as_deref(), Some(SUMMARY));
+    Client::new().say(&served, "/api/chat", "Which numbers were there?").await;
+    assert!(served.forwarded().last().unwrap().contains(SUMMARY));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_stops_the_summary() {
+    let served = Served::with(&SUMMARIZING, Default::default(), |_| {}).await;
+    count(&served).await;
+    let asked = served.forwarded().len();
+    served.stub.next(Answer::silent());
+    served.stub.wait_for(Ask::Reply, asked + 1);
+    Client::new().say(&served, "/api/chat", "Are you there?").await;
+    served.stub.wait_until_closed_early();
+    assert_eq!(summary(&served).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_model_that_nobody_configured_is_asked_for_a_summary() {
+    let settings = &SUMMARIZING[1..];
+    let served = Served::with(settings, Default::default(), |_| {}).await;
+    count(&served).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(served.forwarded().len(), 5);
+}

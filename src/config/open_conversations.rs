@@ -1,0 +1,259 @@
+//! The conversations that a server has open, shared by all ways into it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::conversation::{Conversation, Metrics};
+use crate::crypto::EncryptionKey;
+use crate::error::{Error, Result};
+use crate::persona::PersonaRegistry;
+use crate::scope::Scope;
+use crate::store::{ConversationStore, FileConversationStore};
+
+/// How many conversations are kept open.
+const OPEN: usize = 256;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The open conversations of a configured store, at most 256 of them.
+///
+/// All servers of one process share it. So turns of a conversation wait for each other whichever way they come in, and
+/// its tail and its index are in memory once.
+pub struct OpenConversations {
+    config: Config,
+    keys: Vec<Arc<EncryptionKey>>,
+    clock: Arc<dyn Clock>,
+    contexts: PersonaRegistry,
+    metrics: Arc<Metrics>,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// Counts uses.
+    uses: u64,
+    conversations: HashMap<Scope, Used>,
+}
+
+struct Used {
+    /// The number of the last use.
+    last: u64,
+    conversation: Conversation,
+}
+
+impl OpenConversations {
+    /// The conversations of the configured store, opened with these keys. Opens none yet.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] without a key, and those of [`Config::storage_root`].
+    pub fn new(
+        config: Config,
+        keys: Vec<Arc<EncryptionKey>>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Self>> {
+        let contexts = config.contexts(keys.clone(), Arc::clone(&clock))?;
+        let (metrics, open) = Default::default();
+        Ok(Arc::new(Self { config, keys, clock, contexts, metrics, open }))
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The contexts of the store.
+    pub fn contexts(&self) -> &PersonaRegistry {
+        &self.contexts
+    }
+
+    /// The clock of all conversations.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// What the conversations count together.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// The conversation of a scope. Opens it unless it is open. Its folder may have been removed and restored
+    /// meanwhile; then it is opened again.
+    ///
+    /// # Errors
+    /// Those of opening the store, and of reading its settings.
+    pub async fn open(&self, scope: &Scope) -> Result<Conversation> {
+        let known = self.lock().used(scope);
+        if let Some(known) = known {
+            match known.store().profile().await {
+                Ok(_) => return Ok(known),
+                Err(Error::FolderReplaced { .. }) => drop(self.lock().conversations.remove(scope)),
+                Err(error) => return Err(error),
+            }
+        }
+        let store: Arc<dyn ConversationStore> = Arc::new(self.store(scope).await?);
+        let opened = self.config.conversation_builder(store)?.metrics(Arc::clone(&self.metrics));
+        // Another call may have opened it first.
+        Ok(self.lock().insert(scope, opened.build()))
+    }
+
+    /// [`open`](Self::open) for what will be said in it.
+    ///
+    /// # Errors
+    /// [`Error::Persona`] for a context that is deleted, expired or full.
+    pub async fn open_to_talk(&self, scope: &Scope) -> Result<Conversation> {
+        let conversation = self.open(scope).await?;
+        if let Scope::Named { id } = scope
+            && conversation.store().profile().await?.assigned_persona.is_some()
+        {
+            self.contexts.open(id).await?;
+        }
+        Ok(conversation)
+    }
+
+    /// The conversation of a scope if it is open.
+    pub fn known(&self, scope: &Scope) -> Option<Conversation> {
+        self.lock().conversations.get(scope).map(|used| used.conversation.clone())
+    }
+
+    /// Opens the store of a scope by itself, for what is no turn.
+    ///
+    /// # Errors
+    /// Those of [`Config::open_store_with`].
+    pub async fn store(&self, scope: &Scope) -> Result<FileConversationStore> {
+        let (keys, clock) = (self.keys.clone(), Arc::clone(&self.clock));
+        self.config.open_store_with(keys, scope.clone(), clock).await
+    }
+
+    /// The open conversations, in no order.
+    pub fn all(&self) -> Vec<Conversation> {
+        self.lock().conversations.values().map(|used| used.conversation.clone()).collect()
+    }
+
+    /// Deletes every hour what the limits of the open conversations hide. Runs until it is dropped.
+    pub async fn clean_hourly(&self) {
+        loop {
+            tokio::time::sleep(HOUR).await;
+            self.cleanup().await;
+        }
+    }
+
+    /// Deletes what the limits of the open conversations hide. A failure is logged, and does not keep the others from it.
+    async fn cleanup(&self) {
+        for conversation in self.all() {
+            if let Err(error) = conversation.store().cleanup().await {
+                tracing::warn!(%error, "could not delete what the limits hide");
+            }
+        }
+    }
+
+    /// Waits for the turns in progress, and stores what was spoken. A server calls it last.
+    pub async fn close(&self) {
+        for conversation in self.all() {
+            if let Err(error) = conversation.close().await {
+                tracing::warn!(%error, "could not store the end of a turn");
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn used(&mut self, scope: &Scope) -> Option<Conversation> {
+        self.uses += 1;
+        let used = self.conversations.get_mut(scope)?;
+        used.last = self.uses;
+        Some(used.conversation.clone())
+    }
+
+    /// Adds a conversation, or returns the one that is there. One too many drops the one whose last use is longest ago,
+    /// but rather none in which a turn is in progress.
+    fn insert(&mut self, scope: &Scope, conversation: Conversation) -> Conversation {
+        if let Some(known) = self.used(scope) {
+            return known;
+        }
+        if self.conversations.len() >= OPEN {
+            let age = |(_, used): &(&Scope, &Used)| (used.conversation.is_busy(), used.last);
+            let oldest = self.conversations.iter().min_by_key(age).map(|(scope, _)| scope.clone());
+            self.conversations.retain(|scope, _| oldest.as_ref() != Some(scope));
+        }
+        let used = Used { last: self.uses, conversation: conversation.clone() };
+        self.conversations.insert(scope.clone(), used);
+        conversation
+    }
+}
+
+impl fmt::Debug for OpenConversations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let open = self.lock().conversations.len();
+        f.debug_struct("OpenConversations").field("open", &open).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+
+    fn named(id: usize) -> Scope {
+        Scope::Named { id: id.to_string() }
+    }
+
+    fn conversations(root: &std::path::Path) -> Arc<OpenConversations> {
+        let file = root.join("settings.json");
+        std::fs::write(&file, "{}").unwrap();
+        let environment = [("SOTTOVOCE__CONTEXT__STORAGEROOT".into(), root.join("store").into())];
+        let config = Config::load_with(Some(&file), environment).unwrap();
+        let key = Arc::new(EncryptionKey::generate().unwrap());
+        OpenConversations::new(config, vec![key], Arc::new(SystemClock)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn turns_of_one_scope_wait_for_each_other_whoever_opened_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = conversations(folder.path());
+        let turn = open.open(&named(1)).await.unwrap().host_turn().await.unwrap();
+        let again = open.open_to_talk(&named(1)).await.unwrap();
+        assert!(again.is_busy());
+        assert!(!open.open(&named(2)).await.unwrap().is_busy());
+        turn.end();
+        assert!(!again.is_busy());
+    }
+
+    #[tokio::test]
+    async fn one_too_many_drops_the_one_used_longest_ago_unless_a_turn_is_in_progress() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = conversations(folder.path());
+        for id in 0..OPEN {
+            open.open(&named(id)).await.unwrap();
+        }
+        let turn = open.open(&named(1)).await.unwrap().host_turn().await.unwrap();
+        for id in (2..OPEN).chain([0]) {
+            open.open(&named(id)).await.unwrap();
+        }
+        open.open(&named(OPEN)).await.unwrap();
+        assert!(open.known(&named(2)).is_none(), "it was used longest ago");
+        assert!(open.known(&named(0)).is_some() && open.known(&named(1)).is_some());
+        assert_eq!(open.all().len(), OPEN);
+        drop(turn);
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_was_removed_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = conversations(folder.path());
+        let scope = named(1);
+        let said = |open: Conversation| async move { open.prepare_turn("Hello.").await.unwrap() };
+        said(open.open(&scope).await.unwrap()).await;
+        let inside: std::path::PathBuf = scope.folder().unwrap().iter().collect();
+        std::fs::remove_dir_all(folder.path().join("store").join(inside)).unwrap();
+        let again = open.open(&scope).await.unwrap();
+        assert_eq!(said(again).await.message.seq, 1);
+    }
+}
