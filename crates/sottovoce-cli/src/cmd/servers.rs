@@ -1,10 +1,9 @@
 //! What the servers have in common: their conversations, their lists in settings, and their end.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
+use sottovoce::Config;
 use sottovoce::config::OpenConversations;
-use sottovoce::{Config, Error};
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure};
@@ -12,6 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::session::Session;
 
 /// The exit codes of a server, for its help.
+#[cfg(any(feature = "serve", feature = "wyoming"))]
 macro_rules! exit_codes {
     () => {
         "\nExit codes:
@@ -20,6 +20,7 @@ macro_rules! exit_codes {
   4  no key, or the wrong one    130  stopped; what was acknowledged is kept"
     };
 }
+#[cfg(any(feature = "serve", feature = "wyoming"))]
 pub(crate) use exit_codes;
 
 /// The open conversations of a server. Makes the key on first use.
@@ -53,12 +54,18 @@ pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The address in a setting. An empty text, which the environment may give, is none.
-pub(crate) fn address(setting: &str, text: Option<&str>) -> Result<Option<SocketAddr>, Failure> {
+#[cfg(feature = "serve")]
+pub(crate) fn address(
+    setting: &str,
+    text: Option<&str>,
+) -> Result<Option<std::net::SocketAddr>, Failure> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
     let reason = "must be an address and a port, such as 127.0.0.1:11435";
     text.parse().map(Some).map_err(|_| unusable(setting, reason))
 }
 
+/// The error of a setting.
+#[cfg(any(feature = "serve", feature = "wyoming"))]
 pub(crate) fn unusable(setting: &str, reason: impl Into<String>) -> Failure {
-    Error::Config { place: setting.to_owned(), reason: reason.into() }.into()
+    sottovoce::Error::Config { place: setting.to_owned(), reason: reason.into() }.into()
 }

@@ -222,7 +222,9 @@ async fn ask(
     request: &RequestContext<RoleServer>,
 ) -> Result<Utterance, NoTurn> {
     let mut answer = tokio::select! {
-        answer = conversation.ask_once(words, sampling::PATIENCE) => answer?,
+        answer = conversation.ask_once(words, sampling::PATIENCE) => {
+            answer.inspect_err(|error| hub.conversations.metrics().failed(error))?
+        }
         () = hub.given_up(request) => return Err(Fault::new("cancelled while the message was being stored").into()),
     };
     let utterance = answer.utterance().cloned();

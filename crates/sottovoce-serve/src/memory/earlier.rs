@@ -46,9 +46,8 @@ impl<'a> Earlier<'a> {
         }
         let found = self.scope.history.get_context(&self.request("", seq)).await?;
         let mut messages = Vec::new();
-        if let Some(summary) = self.profile.summary(self.thread)
-            && !summary.covers(seq)
-        {
+        // It also stands in a session whose own beginning it covers: what it covers from before is nowhere else.
+        if let Some(summary) = self.profile.summary(self.thread) {
             let words = format!("Earlier, in short: {}", summary.text);
             let note = ChatMessage::at(ChatRole::System, words, summary.until);
             messages.push(ContextMessage::from(note));

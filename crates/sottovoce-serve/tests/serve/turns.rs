@@ -16,11 +16,12 @@ const SUMMARIZING: [(&str, &str); 4] = [
     ("CONTEXT__LASTN", "2"),
 ];
 
-async fn count(served: &Served) {
+async fn count(served: &Served) -> Client {
     let mut client = Client::new();
     for number in 1..=5 {
         client.say(served, "/api/chat", &format!("This is number {number}, is it not?")).await;
     }
+    client
 }
 
 async fn summary(served: &Served) -> Option<String> {
@@ -54,9 +55,9 @@ async fn requests_of_one_conversation_wait_for_each_other_and_those_of_others_do
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_long_conversation_is_summarized_when_nobody_speaks_and_the_next_session_gets_it() {
+async fn a_long_conversation_is_summarized_when_nobody_speaks_and_later_sessions_get_it() {
     let served = Served::with(&SUMMARIZING, Default::default(), |_| {}).await;
-    count(&served).await;
+    let mut client = count(&served).await;
     let asked = served.forwarded().len();
     served.stub.next(Answer::saying(&[SUMMARY]));
     served.stub.wait_for(Ask::Reply, asked + 1);
@@ -69,6 +70,9 @@ async fn a_long_conversation_is_summarized_when_nobody_speaks_and_the_next_sessi
     }
     assert_eq!(summary(&served).await.as_deref(), Some(SUMMARY));
     Client::new().say(&served, "/api/chat", "Which numbers were there?").await;
+    assert!(served.forwarded().last().unwrap().contains(SUMMARY));
+    // Nothing else says what was said before a session whose own beginning is summarized.
+    client.say(&served, "/api/chat", "And the next one?").await;
     assert!(served.forwarded().last().unwrap().contains(SUMMARY));
 }
 
