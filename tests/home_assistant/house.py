@@ -37,6 +37,12 @@ logger: {default: warning, logs: {homeassistant.components.wyoming: info, custom
 """
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class Reply:
     """What Home Assistant says, in which conversation, and how long it took."""
 
@@ -63,9 +69,7 @@ class House:
     """Home Assistant on a port of its own. Its folder is made anew."""
 
     def __init__(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = CONFIG / "home-assistant.log"
         self._headers, self._process = {}, None

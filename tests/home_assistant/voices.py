@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import sys
 from pathlib import Path
 
@@ -11,13 +10,7 @@ from wyoming.audio import AudioChunk, AudioChunkConverter, AudioStart, AudioStop
 from wyoming.client import AsyncTcpClient
 from wyoming.tts import Synthesize
 
-from house import CONFIG
-
-
-def _free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+from house import CONFIG, free_port
 
 
 def _model(module, pattern):
@@ -28,7 +21,7 @@ def _model(module, pattern):
 
 @contextlib.asynccontextmanager
 async def _server(module, *arguments):
-    port = _free_port()
+    port = free_port()
     log = open(CONFIG / f"{module}.log", "wb")
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, "--uri", f"tcp://127.0.0.1:{port}", *arguments,
                                                    stdout=log, stderr=log)
