@@ -4,7 +4,6 @@ import json
 import re
 import socket
 import subprocess
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -19,7 +18,7 @@ from wyoming.handle import Handled, HandledChunk, HandledStart, HandledStop
 from zeroconf import ServiceBrowser, Zeroconf
 
 from model import NAME, Model
-from sottovoce import PROGRAM, Store, done, http_client
+from sottovoce import PROGRAM, Listening, Store, done, http_client
 
 CAT, QUESTION = "My cat is called Minka.", "What is my cat called?"
 KITCHEN = {"satellite_id": "assist_satellite.kitchen"}
@@ -31,32 +30,18 @@ LOOPBACK = {
     "SOTTOVOCE__MCP__SCOPES": "named/kitchen",
     "SOTTOVOCE__UP__HEALTHADDRESS": "127.0.0.1:0",
 }
+# What it says last is where MCP is.
 ADDRESSES = {"serve": r"serving at (http://[^/\s]+)$", "wyoming": r"answering at \S+:(\d+)$", "mcp": r"serving at (\S+/mcp)$",
              "health": r"health at (\S+)$"}
 
 
-class Up:
+class Up(Listening):
     """A process of all servers, and where each of them is."""
 
     def __init__(self, store, **settings):
-        environment = {**store.environment, **LOOPBACK, **settings}
-        self.process = subprocess.Popen([PROGRAM, "--verbose", "up"], env=environment, cwd=store.folder,
-                                        stderr=subprocess.PIPE, text=True)
-        self.errors = ""
-        for line in self.process.stderr:
-            self.errors += line
-            for name, pattern in ADDRESSES.items():
-                if found := re.search(pattern, line):
-                    setattr(self, name, found[1])
-            if all(hasattr(self, name) for name in ADDRESSES):
-                break
-        assert hasattr(self, "health"), self.errors
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.errors += line
+        super().__init__(store, "--verbose", "up", says=ADDRESSES["mcp"], **{**LOOPBACK, **settings})
+        for name, pattern in ADDRESSES.items():
+            setattr(self, name, re.search(pattern, self.errors, re.MULTILINE)[1])
 
     def get(self, path, **headers):
         """The status and the text."""
@@ -79,16 +64,10 @@ class Up:
 
 @contextmanager
 def _up(store, **settings):
-    up = Up(store, **settings)
-    try:
+    with Up(store, **settings) as up:
         yield up
-        if up.process.poll() is None:
-            up.process.terminate()
-            assert up.process.wait(20) == 130, up.errors
-        up._reader.join(5)
-        assert "Minka" not in up.errors, up.errors
-    finally:
-        up.process.kill()
+        assert up.process.poll() == 130 or up.stop() == 130, up.errors
+    assert "Minka" not in up.errors, up.errors
 
 
 def _say(up, words, path="/s/kitchen"):
@@ -133,7 +112,7 @@ async def what_is_said_by_one_way_is_known_by_every_other_and_counted_without_wo
         for name, (*labels, value) in grown.items():
             assert after[name, *labels] == value, (name, after)
         assert after["sottovoce_first_word_seconds_bucket", "+Inf"] == 2 and after["process_resident_memory_bytes",] > 1 << 20
-        model.pieces = []
+        model.answer = lambda _: []
         await _failing(up)
         assert up.metrics()["sottovoce_turns_total", "failed"] == 1, up.metrics()
         assert up.metrics()["sottovoce_errors_total", "model"] == 1, up.metrics()
@@ -142,7 +121,8 @@ async def what_is_said_by_one_way_is_known_by_every_other_and_counted_without_wo
 async def _failing(up):
     async with AsyncTcpClient("127.0.0.1", int(up.wyoming)) as client:
         await client.write_event(Transcript(text="Hello?", language="en", context=KITCHEN).event())
-        assert (await client.read_event()).type == "not-handled"
+        event = await client.read_event()
+        assert event.type == "not-handled", event
 
 
 async def turns_of_one_conversation_wait_for_each_other_whichever_way_they_come_in():
