@@ -18,7 +18,6 @@ use crate::store::backend::policy::StorePolicy;
 use crate::store::check::repair_kind::{RepairAction, RepairKind};
 use crate::store::commit::batch::Batch;
 use crate::store::commit::committer::Committer;
-use crate::store::commit::import_tombstones;
 use crate::store::compact::pack_recovery::PreviousWriter;
 use crate::store::compact::{CompactionStep, Compactor};
 use crate::store::delete::cleanup;
@@ -126,6 +125,8 @@ impl Writer {
         seen: u64,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
         let limits = &self.limits;
+        let arriving = arrivals.len() as u64;
+        let has_copies = arrivals.iter().any(|arrival| arrival.message.restored_from().is_some());
         let drafts = arrivals.into_iter().map(|arrival| ValidMessage::imported(arrival, limits));
         let drafts: Vec<ValidMessage> = drafts.collect::<Result<_>>()?;
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.compactor.largest())? else {
@@ -137,7 +138,9 @@ impl Writer {
                 return Ok(None);
             }
             cleanup::expire(&reader, committer, tail)?;
-            import_tombstones::begin(committer, &tail.profile)?;
+            if has_copies {
+                committer.note_restored(tail, arriving)?;
+            }
             let kept = batch.publish(committer, tail, TimestampPolicy::Own)?;
             compactor.merge_packs(committer);
             Ok(Some(kept))

@@ -174,6 +174,8 @@ pub struct ImportReport {
     pub already_there: usize,
     /// The number of messages that an earlier import had stored and that were forgotten since. They stay forgotten.
     pub forgotten: usize,
+    /// The number of messages that were here and that the owner of the export had forgotten. They are forgotten here too.
+    pub removed: usize,
     /// The refused records, sorted by name.
     pub refused: Vec<Refusal>,
     /// Entries beside the records that were not read.

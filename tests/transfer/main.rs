@@ -6,5 +6,6 @@ mod common;
 mod backup_hostile;
 mod backup_merge;
 mod backup_settings;
+mod there_and_back;
 
 mod export;

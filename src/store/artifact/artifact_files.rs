@@ -88,8 +88,9 @@ pub(crate) fn file(
     tail: &mut Tail,
     artifact: &Artifact,
     kid: &str,
+    reuse: Reuse,
 ) -> Result<Option<Artifact>> {
-    let same = check_new(committer, tail, artifact, kid);
+    let same = check_new(committer, tail, artifact, kid, reuse);
     if !matches!(same, Ok(None)) {
         if !matches!(&same, Ok(Some(same)) if same.id == artifact.id) {
             committer.folder.artifacts.remove(&artifact.id)?;
@@ -103,7 +104,16 @@ pub(crate) fn file(
     Ok(None)
 }
 
-/// The listed artifact with the same bytes, if there is one.
+/// Which listed artifact serves in place of a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    /// One with the same bytes.
+    SameBytes,
+    /// Only the same one: messages refer to it by its id.
+    SameId,
+}
+
+/// The listed artifact that serves in place of a new one, if there is one.
 ///
 /// # Errors
 /// What prevents listing the new artifact.
@@ -112,9 +122,14 @@ fn check_new(
     tail: &Tail,
     artifact: &Artifact,
     kid: &str,
+    reuse: Reuse,
 ) -> Result<Option<Artifact>> {
     committer.check_settings(tail)?;
-    let same = same(committer.folder, &tail.profile, &artifact.kind, &artifact.sha256)?;
+    let (folder, profile) = (committer.folder, &tail.profile);
+    let same = match reuse {
+        Reuse::SameBytes => same(folder, profile, &artifact.kind, &artifact.sha256)?,
+        Reuse::SameId => read(folder, profile, &artifact.id)?,
+    };
     if same.is_some() {
         return Ok(same);
     }

@@ -125,6 +125,16 @@ impl Committer<'_> {
         self.put_profile(tail, profile)
     }
 
+    /// Records that some of the next so many numbers will be those of restored copies. A number that is recorded in vain only
+    /// costs an extra read when something is forgotten.
+    pub(crate) fn note_restored(&self, tail: &mut Tail, coming: u64) -> Result<()> {
+        let next = tail.last_seq.saturating_add(1);
+        let last = tail.last_seq.saturating_add(coming);
+        self.change_profile(tail, |profile| {
+            profile.restored.extend(std::iter::once(next..=last));
+        })
+    }
+
     /// Removes summaries of these messages, and a proposed title, from the settings.
     pub(crate) fn drop_summaries(&self, tail: &mut Tail, seqs: &SeqSet) -> Result<()> {
         match tail.profile.has_any_made_of(seqs) {

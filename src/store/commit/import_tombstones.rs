@@ -1,5 +1,5 @@
-//! Tombstones of imported messages: digests of those that were forgotten, so that no later import brings them back.
-//! The settings record the list's revision, which detects an older list that was put back.
+//! Tombstones: digests of messages that were forgotten, so that no later import brings them back. The settings record the
+//! list's revision, which detects an older list that was put back.
 
 use std::collections::BTreeSet;
 
@@ -43,15 +43,6 @@ impl ImportTombstones {
         let rev = self.rev.to_be_bytes();
         let rev = rev.into_iter().filter(|_| self.rev > 0);
         rev.chain(self.origins.iter().take(MOST).flat_map(|origin| origin.to_bytes())).collect()
-    }
-}
-
-/// Writes an empty list before the first import. Its presence shows that forgetting must record digests.
-pub(crate) fn begin(committer: &Committer<'_>, profile: &Profile) -> Result<()> {
-    match document::read(committer.folder, Document::Imports)? {
-        Some(_) => Ok(()),
-        None if profile.imports > 0 => Err(outdated(committer.folder)),
-        None => committer.replace(Document::Imports, &[]),
     }
 }
 
@@ -112,9 +103,9 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Option<Findin
     Ok(kind.map(|kind| kind.in_file(Document::Imports.file_name())))
 }
 
-/// Records imported messages that are about to be forgotten. Doing this first means that an interruption leaves at
-/// most a recorded message that still exists, which is harmless. Does nothing if nothing was ever imported. A list
-/// that does not open does not prevent forgetting. An outdated list stays outdated until a repair.
+/// Records messages that are about to be forgotten. Doing this first means that an interruption leaves at most a recorded
+/// message that still exists, which is harmless. A list that does not open does not prevent forgetting. An outdated list
+/// stays outdated until a repair.
 pub(crate) fn note(
     committer: &Committer<'_>,
     tail: &mut Tail,
@@ -125,7 +116,6 @@ pub(crate) fn note(
     }
     let told = tail.profile.imports;
     let mut noted = match document::read(committer.folder, Document::Imports) {
-        Ok(None) if told == 0 => return Ok(()),
         Ok(None) => ImportTombstones::default(),
         Ok(Some(bytes)) => ImportTombstones::parse(&bytes).unwrap_or_default(),
         Err(Error::Damaged { .. }) => ImportTombstones::default(),
@@ -143,9 +133,7 @@ pub(crate) fn note(
     let before = noted.origins.len();
     for &origin in origins {
         if noted.origins.len() >= MOST {
-            tracing::warn!(
-                "the list of forgotten imports is full: another import may bring some back"
-            );
+            tracing::warn!("the list of forgotten messages is full: an import may bring some back");
             break;
         }
         noted.origins.insert(origin);

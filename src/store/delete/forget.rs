@@ -4,6 +4,7 @@ use crate::store::delete::forget_plan::ForgetReport;
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
+use crate::scope::Scope;
 use crate::store::artifact::artifact_files;
 use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
@@ -22,14 +23,21 @@ use crate::store::settings::profile::Profile;
 /// References in messages that are about to be forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct MessageRefs {
-    imported: BTreeSet<Origin>,
+    origins: BTreeSet<Origin>,
     /// The artifacts that have the messages' own words.
     moved: BTreeSet<String>,
 }
 
 impl MessageRefs {
+    /// Notes a message that somebody wants forgotten. No import is to bring it back, even from another store that has it.
+    pub(crate) fn note_unwanted(&mut self, scope: &Scope, stored: &StoredMessage) {
+        self.origins.extend(Origin::of_stored(scope, stored.seq, &stored.message));
+        self.note(stored);
+    }
+
+    /// Notes a message that limits remove.
     pub(crate) fn note(&mut self, stored: &StoredMessage) {
-        self.imported.extend(Origin::of(&stored.message));
+        self.origins.extend(Origin::of(&stored.message));
         self.moved.extend(stored.message.moved_to().map(str::to_owned));
     }
 
@@ -98,7 +106,7 @@ pub(crate) fn erase_surveyed(
             reason: "too many separate ranges for one forget record",
         });
     }
-    import_tombstones::note(committer, tail, &refs.imported)?;
+    import_tombstones::note(committer, tail, &refs.origins)?;
     // Segments of the search index and these artifacts have the messages' words.
     segments::remove(committer.folder, &newly)?;
     artifact_files::delete(committer, tail, refs.moved.iter().map(String::as_str))?;

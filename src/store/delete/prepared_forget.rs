@@ -47,7 +47,7 @@ impl Prepared {
         let mut refs = MessageRefs::default();
         let concerned = related.without(&tail.erased);
         survey(reader, tail, &concerned, UnreadablePolicy::Refused, |stored| {
-            refs.note(stored);
+            refs.note_unwanted(&reader.folder.scope, stored);
             plan.note(stored);
         })?;
         let concerned = hidden.without(&tail.erased);

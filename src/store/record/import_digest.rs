@@ -1,10 +1,15 @@
-//! Identity of imported messages.
+//! Identity of messages in all stores that they get into.
 
 use crate::crypto::fingerprint;
 use crate::message::{ChatMessage, IMPORTED_FROM};
+use crate::scope::Scope;
 
-/// Identifies an imported message: a digest of its system, its name and its text. It does not change when the source
-/// moves, the store's key changes or redaction changes the text.
+/// The system of messages that come from another store of this format.
+pub(crate) const SOTTOVOCE: &str = "sottovoce";
+
+/// Identifies a message wherever it gets: a digest of its system, its name there and its text. It does not change when the
+/// source moves, the store's key changes or redaction changes the text. A message that was said in a store of this format
+/// has its scope and number for a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(u128);
 
@@ -14,6 +19,20 @@ impl Origin {
         let record = zeroize::Zeroizing::new(serde_json::to_vec(message)?);
         let items = ["sottovoce/v1 import".as_bytes(), system.as_bytes(), name.as_bytes(), &record];
         Ok(Self(u128::from_be_bytes(fingerprint(&items))))
+    }
+
+    /// The identity of a message that was said in a store of this format, under a number.
+    pub(crate) fn at_home(
+        scope: &Scope,
+        seq: u64,
+        message: &ChatMessage,
+    ) -> serde_json::Result<Self> {
+        Self::new(SOTTOVOCE, &format!("{scope}#{seq}"), message)
+    }
+
+    /// The identity of a stored message: the one that it carries, or the one that it has at home.
+    pub(crate) fn of_stored(scope: &Scope, seq: u64, message: &ChatMessage) -> Option<Self> {
+        Self::of(message).or_else(|| Self::at_home(scope, seq, message).ok())
     }
 
     /// The identity that an imported message carries; `None` for any other message.

@@ -689,8 +689,9 @@ async fn a_holder_that_dies_while_forgetting_does_not_bring_anything_back() {
         let survivor = open_sound(&setting).await;
         survivor.append_all((1..=3).map(said).collect()).await.unwrap();
         let dying = open(&setting.faulty).await;
-        // The deletion is recorded, but the files still exist and the head does not name it.
-        setting.faulty.fail(Call::Overwrite, 0, 1, broken);
+        // The deletion is recorded, but the files still exist and the head does not name it. It was written before, for the
+        // list of forgotten messages.
+        setting.faulty.fail(Call::Overwrite, 1, 1, broken);
         assert!(dying.forget(&[2..=2]).await.is_err());
         drop(dying);
 

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
+use crate::store::artifact::artifact_files::Reuse;
 use crate::store::artifact::artifact_writer;
 use crate::store::artifact::artifact_writer::Sealed;
 use crate::store::read::reader::Reader;
@@ -37,8 +38,9 @@ fn seal(
     if let Some(id) = &new.id {
         artifact_files::remove_leftover(folder, &*reader.settings()?, id)?;
     }
+    let reuse = if new.id.is_some() { Reuse::SameId } else { Reuse::SameBytes };
     let known = |sha256: &str| {
-        let profile = reader.settings().ok()?;
+        let profile = reader.settings().ok().filter(|_| reuse == Reuse::SameBytes)?;
         let same = artifact_files::same(folder, &profile, &new.kind, sha256).ok()??;
         Some(same.id.clone())
     };
@@ -52,7 +54,7 @@ fn seal(
         })?;
         return Ok(AddedArtifact { artifact: there, was_there: true });
     }
-    let same = writer.blocking_lock().file_artifact(&artifact, &kid)?;
+    let same = writer.blocking_lock().file_artifact(&artifact, &kid, reuse)?;
     let was_there = same.is_some();
     Ok(AddedArtifact { artifact: same.unwrap_or(artifact), was_there })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
+use crate::store::artifact::artifact_files::Reuse;
 use crate::store::delete::cleanup;
 use crate::store::delete::limits;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
@@ -103,13 +104,7 @@ impl Writer {
             }
             cleanup::expire(&reader, committer, tail)?;
             cleanup::check_room(&reader, committer, tail, drafts.len())?;
-            // Record their numbers first. A number that is recorded in vain only costs an extra read when something
-            // is forgotten.
-            let next = tail.last_seq.saturating_add(1);
-            let last = tail.last_seq.saturating_add(drafts.len() as u64);
-            committer.change_profile(tail, |profile| {
-                profile.restored.extend(std::iter::once(next..=last));
-            })?;
+            committer.note_restored(tail, drafts.len() as u64)?;
             let stored = publish_all(committer, tail, drafts, TimestampPolicy::Newest)?;
             compactor.pack(committer, tail);
             Ok(stored)
@@ -148,8 +143,11 @@ impl Writer {
         &mut self,
         artifact: &Artifact,
         kid: &str,
+        reuse: Reuse,
     ) -> Result<Option<Artifact>> {
-        self.locked(|committer, tail, _| artifact_files::file(committer, tail, artifact, kid))
+        self.locked(|committer, tail, _| {
+            artifact_files::file(committer, tail, artifact, kid, reuse)
+        })
     }
 
     pub(crate) fn delete_artifacts(&mut self, ids: &[String]) -> Result<()> {

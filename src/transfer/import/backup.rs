@@ -2,6 +2,7 @@
 //! messages are merged: none is doubled, and none that was forgotten comes back.
 
 mod artifacts;
+mod copies;
 mod merge;
 mod parse;
 mod receive;

@@ -38,7 +38,7 @@ impl ImportedMessages {
         refuse(&mut rest, store.refused(arrivals).await?, &mut report);
         report.taken = rest.len();
         let seen = known.seen;
-        known.note(rest.into_iter().map(|imported| imported.origin), seen);
+        known.note(rest.into_iter().map(|imported| (imported.origin, 0)), seen);
         Ok((report.sorted(), known))
     }
 
@@ -70,7 +70,8 @@ impl ImportedMessages {
                     report.taken += stored.len();
                     let last = stored.last().map_or(known.seen, |stored| stored.seq);
                     let taken = rest.drain(..stored.len().min(rest.len()));
-                    known.note(taken.map(|imported| imported.origin), last);
+                    let numbers = stored.iter().map(|stored| stored.seq);
+                    known.note(taken.map(|imported| imported.origin).zip(numbers), last);
                 }
                 // Another process has written, perhaps the same messages.
                 Ok(None) => {
@@ -106,6 +107,15 @@ impl ImportedMessages {
 }
 
 impl ImportReport {
+    /// Adds what another import into the same conversation has done.
+    pub(super) fn add(&mut self, more: Self) {
+        self.taken += more.taken;
+        self.already_there += more.already_there;
+        self.forgotten += more.forgotten;
+        self.removed += more.removed;
+        self.refused.extend(more.refused);
+    }
+
     pub(super) fn sorted(mut self) -> Self {
         self.refused.sort_by(|a, b| a.file.cmp(&b.file));
         self

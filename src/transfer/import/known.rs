@@ -1,11 +1,12 @@
-//! The imported messages that a store has or had.
+//! The messages that a store has or had.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 
 use crate::error::Result;
 use crate::store::commit::import_tombstones;
 use crate::store::record::import_digest::Origin;
-use crate::store::{ConversationStore, Document, FileConversationStore, Finding};
+use crate::store::{ConversationStore, Document, FileConversationStore, Finding, StoredMessage};
 
 /// The sequence numbers that are read at a time.
 pub(super) const STRETCH: u64 = 16_384;
@@ -13,7 +14,8 @@ pub(super) const STRETCH: u64 = 16_384;
 /// The origins of a store's messages up to a sequence number, and of forgotten messages.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    there: HashSet<Origin>,
+    /// Each with its number here; 0 in a preview.
+    there: HashMap<Origin, u64>,
     forgotten: BTreeSet<Origin>,
     /// The highest sequence number that was read.
     pub(super) seen: u64,
@@ -30,7 +32,11 @@ impl Known {
             if let Some(refusal) = reading.skipped.iter().find_map(Finding::refusal) {
                 return Err(refusal);
             }
-            self.there.extend(reading.messages.iter().filter_map(|m| Origin::of(&m.message)));
+            let origin = |stored: &StoredMessage| {
+                Origin::of_stored(store.scope(), stored.seq, &stored.message)
+            };
+            let origins = reading.messages.iter();
+            self.there.extend(origins.filter_map(|stored| Some((origin(stored)?, stored.seq))));
             let end = self.seen.saturating_add(STRETCH);
             self.seen = end.min(reading.last_seq);
             if reading.last_seq <= end {
@@ -46,13 +52,24 @@ impl Known {
         Ok(())
     }
 
-    pub(super) fn note(&mut self, origins: impl IntoIterator<Item = Origin>, last_seq: u64) {
+    pub(super) fn note(&mut self, origins: impl IntoIterator<Item = (Origin, u64)>, last_seq: u64) {
         self.there.extend(origins);
         self.seen = last_seq;
     }
 
+    /// The numbers here of the messages with these origins.
+    pub(super) fn numbers(&self, origins: &BTreeSet<Origin>) -> Vec<RangeInclusive<u64>> {
+        let there = origins.iter().filter_map(|origin| self.there.get(origin));
+        there.map(|seq| *seq..=*seq).collect()
+    }
+
+    /// The number here of the message with this origin.
+    pub(super) fn number(&self, origin: Origin) -> Option<u64> {
+        self.there.get(&origin).copied()
+    }
+
     pub(super) fn has(&self, origin: Origin) -> bool {
-        self.there.contains(&origin)
+        self.there.contains_key(&origin)
     }
 
     pub(super) fn has_forgotten(&self, origin: Origin) -> bool {

@@ -103,7 +103,8 @@ async fn find(
         let end = seen.saturating_add(STRETCH);
         let reading = store.read_seqs(seen + 1..=end).await?;
         for stored in reading.messages {
-            if let Some(origin) = Origin::of(&stored.message).filter(|at| wanted.contains(at)) {
+            let origin = Origin::of_stored(store.scope(), stored.seq, &stored.message);
+            if let Some(origin) = origin.filter(|origin| wanted.contains(origin)) {
                 found.entry(origin).or_insert(stored);
             }
         }

@@ -173,7 +173,7 @@ fn in_words(report: &ImportReport, dry_run: bool) -> String {
     let mut words = format!("{BOLD}{verb} {}{BOLD:#}", output::messages(report.taken));
     for (number, what) in [
         (report.already_there, "already there"),
-        (report.forgotten, "forgotten since an earlier import"),
+        (report.forgotten, "forgotten here"),
         (report.refused.len(), "refused"),
     ] {
         if number > 0 {

@@ -46,7 +46,7 @@ fn elaras_usual_folder_is_found_and_taken_once() {
     let again = home.run(&["import", "elara"]);
     assert_eq!(
         out(&again),
-        "imported 0 messages, 2 already there, 1 forgotten since an earlier import; forms: 3 bare\n"
+        "imported 0 messages, 2 already there, 1 forgotten here; forms: 3 bare\n"
     );
     assert_eq!(home.words(), ["m0", "m2", "newer"]);
     assert_eq!(code(&home.run(&["verify"])), 0);

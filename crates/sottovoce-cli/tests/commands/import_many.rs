@@ -52,7 +52,7 @@ fn the_discord_bots_conversations_go_into_scopes_of_their_own_once() {
         again[1],
         serde_json::json!({
             "conversation": "dm/1300000000000000001", "thread": "emma", "taken": 0, "alreadyThere": 4,
-            "forgotten": 0, "refused": 0, "expired": true, "snapshots": 0, "artifacts": 0, "hidden": 0,
+            "forgotten": 0, "removed": 0, "refused": 0, "expired": true, "snapshots": 0, "artifacts": 0, "hidden": 0,
             "leftOut": [{"setting": "limits", "retention": {"maxMessages": 15, "ttlSeconds": 86400}}],
             "passedOver": 0, "passedOverKinds": {},
         })
@@ -167,9 +167,10 @@ fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
 
     home.run(&["--scope", "named/mira", "forget", "--yes", "1"]);
     let again = import(&home, &["import", "chorus", &folder]);
-    assert!(out(&again).contains(
-        "named/mira  imported 0 messages, 28 already there, 1 forgotten since an earlier import\n"
-    ));
+    assert!(
+        out(&again)
+            .contains("named/mira  imported 0 messages, 28 already there, 1 forgotten here\n")
+    );
     assert_eq!(code(&home.run(&["--scope", "named/mira", "verify"])), 0);
 }
 

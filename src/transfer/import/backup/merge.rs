@@ -1,33 +1,38 @@
 //! Decides for each record of an export whether the conversation has it, has forgotten it, or lacks it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::ChatMessage;
+use crate::scope::Scope;
+use crate::store::commit::import_tombstones;
+use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::delete::forget;
 use crate::store::delete::forget::UnreadablePolicy;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::record_dump::{Body, Record};
 use crate::store::read::tail::Tail;
-use crate::store::record::import_digest::Origin;
+use crate::store::record::import_digest::{Origin, SOTTOVOCE};
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::{Cleared, FileConversationStore, Snapshot, StoredMessage};
+use crate::store::{
+    Cleared, ConversationStore, Document, FileConversationStore, Snapshot, StoredMessage,
+};
+use crate::transfer::import::backup::copies;
 use crate::transfer::import::backup::parse::Head;
 use crate::transfer::import::backup::settings;
 use crate::transfer::import::backup::settings::Line;
 use crate::transfer::import::cleared::ClearedMessages;
+use crate::transfer::import::known::Known;
 use crate::transfer::import::snapshot;
 use crate::transfer::import::snapshot::ImportedSnapshot;
 use crate::transfer::import::{
     ImportReport, ImportedMessage, ImportedMessages, LeftOut, Refusal, RefusalReason,
 };
 
-/// The system, in the metadata of imported messages.
-const SYSTEM: &str = "sottovoce";
 /// The sequence numbers that are read at a time.
 const STRETCH: u64 = 4096;
 
@@ -47,7 +52,7 @@ enum Kinship {
 /// The state of a merge.
 pub(super) struct Merge {
     kinship: Kinship,
-    scope: String,
+    scope: Scope,
     partial: bool,
     /// The highest sequence number that the conversation had.
     last: u64,
@@ -68,18 +73,23 @@ pub(super) struct Merge {
     cleared: Option<Cleared>,
     out_of_context: ClearedMessages,
     new: ImportedMessages,
+    /// Whether some messages of the export may be copies of others, and the origin of each message then.
+    has_copies: bool,
+    roots: HashMap<u64, Origin>,
     snapshots: Vec<Snapshot>,
 }
 
 impl Merge {
-    pub(super) fn new(head: &Head, here: &Tail) -> Self {
+    pub(super) fn new(scope: Scope, head: &Head, here: &Tail) -> Self {
         // A restore that was interrupted before its first message has already written the settings.
         let is_empty =
             here.last_seq == 0 && (here.profile.rev == 0 || *here.profile == head.profile);
         let is_exact = is_empty && !head.partial;
         Self {
             kinship: if is_exact { Kinship::Exact } else { Kinship::Unknown },
-            scope: head.scope.clone(),
+            scope,
+            has_copies: !head.profile.restored.is_empty(),
+            roots: HashMap::new(),
             partial: head.partial,
             last: here.last_seq,
             diverged: false,
@@ -94,7 +104,7 @@ impl Merge {
             near: HashMap::new(),
             read_to: 0,
             missing: Vec::new(),
-            new: ImportedMessages::new(SYSTEM),
+            new: ImportedMessages::new(SOTTOVOCE),
             snapshots: Vec::new(),
         }
     }
@@ -136,6 +146,11 @@ impl Merge {
             return Ok(Some(record));
         }
         let seq = record.name.seq;
+        if self.has_copies
+            && let Body::Message(message) = &record.body
+        {
+            self.roots.extend(Origin::of_stored(&self.scope, seq, message).map(|at| (seq, at)));
+        }
         if seq > self.last {
             if let Body::Forget(erased) = &record.body
                 && self.is_later()
@@ -238,7 +253,7 @@ impl Merge {
         // An imported message keeps its origin.
         match Origin::of(&message) {
             Some(origin) => Ok(ImportedMessage::known(name, message, origin)),
-            None => ImportedMessage::new(SYSTEM, &name, "backup", message),
+            None => ImportedMessage::new(SOTTOVOCE, &name, "backup", message),
         }
     }
 
@@ -250,18 +265,14 @@ impl Merge {
         head: &Head,
         report: &mut ImportReport,
     ) -> Result<Vec<LeftOut>> {
-        // If nothing is shared, a message newer than the last deletion here cannot have been forgotten here.
-        let newest = self.forgets.iter().map(|forget| forget.time).max();
-        for (name, message) in std::mem::take(&mut self.missing) {
-            if self.kinship == Kinship::None && Some(name.time) > newest {
-                self.add(name.seq, message, report)?;
-            } else {
-                report.forgotten += 1;
-            }
-        }
         if self.is_exact() {
             return Ok(Vec::new());
         }
+        let here = runtime.block_on(tombstones(store))?;
+        self.sort_out_missing(&here, report)?;
+        let gone = ImportTombstones::parse(head.imports.as_deref().unwrap_or_default());
+        let gone = gone.map(|list| list.origins).unwrap_or_default();
+        report.removed += runtime.block_on(forget(store, &gone - &here))?;
         let is_any_left = report.already_there > 0 || !self.new.messages.is_empty();
         let adoption = settings::Adoption {
             line: if self.last == 0 { Line::Empty } else { self.line() },
@@ -270,20 +281,38 @@ impl Merge {
             is_forgotten: report.forgotten > 0 && !is_any_left,
         };
         let left_out = runtime.block_on(settings::adopt(store, head, adoption))?;
-        let mut new = std::mem::replace(&mut self.new, ImportedMessages::new(SYSTEM));
+        let mut new = std::mem::replace(&mut self.new, ImportedMessages::new(SOTTOVOCE));
         new.messages.sort_by_key(|imported| imported.message.timestamp);
         let cleared = std::mem::take(&mut self.out_of_context);
-        let kept = runtime.block_on(async {
+        let roots = std::mem::take(&mut self.roots);
+        runtime.block_on(async {
             let cleared = cleared.begin(store, &new.messages).await?;
-            let kept = new.import_into(store, |_| {}).await?;
-            cleared.end(store).await?;
-            Result::<_, Error>::Ok(kept)
+            let copies = copies::split_off(&mut new);
+            report.add(new.import_into(store, |_| {}).await?);
+            report.add(copies::import(copies, &roots, store).await?);
+            cleared.end(store).await
         })?;
-        report.taken += kept.taken;
-        report.already_there += kept.already_there;
-        report.forgotten += kept.forgotten;
-        report.refused.extend(kept.refused);
         Ok(left_out)
+    }
+
+    /// Decides about the messages whose numbers were forgotten here. In another state of this conversation they are those
+    /// messages, in another conversation they may be any.
+    fn sort_out_missing(
+        &mut self,
+        forgotten: &BTreeSet<Origin>,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let missing = std::mem::take(&mut self.missing);
+        let was_said_here = |(name, message): &(RecordName, ChatMessage)| {
+            Origin::of(message).is_none()
+                && Origin::at_home(&self.scope, name.seq, message)
+                    .is_ok_and(|origin| forgotten.contains(&origin))
+        };
+        if self.is_same() || missing.iter().any(was_said_here) {
+            report.forgotten += missing.len();
+            return Ok(());
+        }
+        missing.into_iter().try_for_each(|(name, message)| self.add(name.seq, message, report))
     }
 
     /// Holds a snapshot back until its messages have their new sequence numbers.
@@ -312,4 +341,26 @@ impl Merge {
         let imported: Vec<_> = imported.collect();
         runtime.block_on(snapshot::keep(store, imported, &mut report.refused))
     }
+}
+
+/// What was forgotten here.
+async fn tombstones(store: &FileConversationStore) -> Result<BTreeSet<Origin>> {
+    let profile = store.profile().await?;
+    let bytes = store.read_document(Document::Imports).await?;
+    let bytes = bytes.as_ref().map(|bytes| bytes.as_slice());
+    import_tombstones::current(&store.reader().folder, &profile, bytes)
+}
+
+/// Forgets the messages with these origins, and returns how many there were.
+async fn forget(store: &FileConversationStore, gone: BTreeSet<Origin>) -> Result<usize> {
+    if gone.is_empty() {
+        return Ok(0);
+    }
+    let mut known = Known::default();
+    known.catch_up(store).await?;
+    let seqs = known.numbers(&gone);
+    if seqs.is_empty() {
+        return Ok(0);
+    }
+    Ok(store.forget(&seqs).await?.removed.len())
 }

@@ -109,7 +109,7 @@ impl Elements for Receiver {
         head.profile.forgotten_scopes.clear();
         let was_gone = store.writer().blocking_lock().record_if_forgotten()?;
         let tail = store.reader().newest()?;
-        let merge = Merge::new(&head, &tail);
+        let merge = Merge::new(Scope::clone(store.scope()), &head, &tail);
         if merge.is_exact() {
             // Settings first, so that prompts never see messages that were cleared.
             store.writer().blocking_lock().restore_profile(Profile::clone(&head.profile))?;

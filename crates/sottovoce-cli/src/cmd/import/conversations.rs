@@ -67,6 +67,7 @@ struct ConversationRow<'a> {
     taken: usize,
     already_there: usize,
     forgotten: usize,
+    removed: usize,
     refused: usize,
     expired: bool,
     snapshots: usize,
@@ -94,6 +95,7 @@ pub(super) struct Total {
     taken: usize,
     already_there: usize,
     forgotten: usize,
+    removed: usize,
     refused: usize,
     expired: usize,
     skipped_expired: usize,
@@ -203,6 +205,7 @@ impl Total {
         self.taken += messages.taken;
         self.already_there += messages.already_there;
         self.forgotten += messages.forgotten;
+        self.removed += messages.removed;
         self.expired += usize::from(report.expired);
         self.snapshots += report.snapshots;
         self.artifacts += report.artifacts;
@@ -232,6 +235,7 @@ pub(super) fn tell(
             taken: messages.taken,
             already_there: messages.already_there,
             forgotten: messages.forgotten,
+            removed: messages.removed,
             refused,
             expired: report.expired,
             snapshots: report.snapshots,
@@ -254,7 +258,8 @@ pub(super) fn tell(
         &mut words,
         &[
             (messages.already_there, "already there"),
-            (messages.forgotten, "forgotten since an earlier import"),
+            (messages.forgotten, "forgotten here"),
+            (messages.removed, "forgotten there, and now here"),
             (refused, "refused"),
         ],
     );
@@ -305,7 +310,8 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
         &[
             (total.already_there, "already there"),
             (total.presets_already_there, "presets already there"),
-            (total.forgotten, "forgotten since an earlier import"),
+            (total.forgotten, "forgotten here"),
+            (total.removed, "forgotten there, and now here"),
             (total.refused, "refused"),
             (total.expired, "of the conversations expired"),
             (total.skipped_expired, "left out because they expired"),
