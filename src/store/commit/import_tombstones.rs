@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
+use crate::scope::Scope;
 use crate::store::commit::committer::Committer;
 use crate::store::folder::Folder;
 use crate::store::folder::document;
+use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, FindingKind};
@@ -44,6 +46,29 @@ impl ImportTombstones {
         let rev = rev.into_iter().filter(|_| self.rev > 0);
         rev.chain(self.origins.iter().take(MOST).flat_map(|origin| origin.to_bytes())).collect()
     }
+}
+
+/// What was forgotten in a conversation, as its own list says and, of conversations that were removed, that of the default
+/// one.
+///
+/// # Errors
+/// Those of [`current`].
+pub(crate) fn all(reader: &Reader) -> Result<BTreeSet<Origin>> {
+    let mut origins = listed(&reader.folder, &*reader.settings()?)?;
+    if *reader.folder.scope != Scope::Default {
+        let root = reader.of_root();
+        origins.append(&mut listed(&root.folder, &*root.settings()?)?);
+    }
+    Ok(origins)
+}
+
+/// What a conversation's own list says.
+///
+/// # Errors
+/// Those of [`current`].
+pub(crate) fn listed(folder: &Folder, profile: &Profile) -> Result<BTreeSet<Origin>> {
+    let bytes = document::read(folder, Document::Imports)?;
+    current(folder, profile, bytes.as_ref().map(|bytes| bytes.as_slice()))
 }
 
 /// Reads the list if it has the revision that the settings record.

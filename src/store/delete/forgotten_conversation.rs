@@ -9,9 +9,7 @@ use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::commit::committer::Committer;
 use crate::store::folder::Folder;
-use crate::store::folder::document;
 use crate::store::read::tail::Tail;
-use crate::store::record::document::Document;
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
 use crate::store::record::seq_set::SeqSet;
@@ -65,8 +63,6 @@ pub(crate) fn is_bare(committer: &Committer<'_>, tail: &Tail) -> Result<bool> {
         || !listing.packs.is_empty()
         || !listing.foreign.is_empty()
         || !listing.leftovers.is_empty()
-        // Tombstones of imported messages.
-        || document::open(folder, Document::Imports)?.is_some()
     {
         return Ok(false);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::directory::{Directory, EntryKind, LOCK};
 use crate::error::{Error, Result};
 use crate::scope::{Scope, ScopeKind};
+use crate::store::commit::import_tombstones;
 use crate::store::compact::Compactor;
 use crate::store::delete::forgotten_conversation;
 use crate::store::read::tail::Tail;
@@ -51,22 +52,26 @@ impl Writer {
     }
 
     /// Removes the folder of a conversation that was forgotten completely, if it has nothing else. First records in
-    /// the default conversation's settings what must be known of it. Returns whether it did.
+    /// the default conversation what must be known of it. Returns whether it did.
     pub(crate) fn remove_forgotten(&mut self) -> Result<bool> {
         let scope = Arc::clone(&self.reader.folder.scope);
         if *scope == Scope::Default || Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
             return Ok(false);
         }
-        let (last, rev, is_bare) = self.locked(|committer, tail, _| {
-            Ok((tail.last_seq, tail.profile.rev, forgotten_conversation::is_bare(committer, tail)?))
+        let (last, rev, origins) = self.locked(|committer, tail, _| {
+            // A list that does not open now may open later, so the folder stays.
+            let origins = match forgotten_conversation::is_bare(committer, tail)? {
+                true => import_tombstones::listed(committer.folder, &tail.profile).ok(),
+                false => None,
+            };
+            Ok((tail.last_seq, tail.profile.rev, origins))
         })?;
-        if !is_bare {
-            return Ok(false);
-        }
+        let Some(origins) = origins else { return Ok(false) };
         let gone = ForgottenConversation::new(last, self.limits.clock.now().timestamp());
         let root = Arc::new(self.reader.of_root());
         let mut root = Self::new(root, self.limits.clone(), Compactor::keeping(64));
         root.locked(|committer, tail, _| {
+            import_tombstones::note(committer, tail, &origins)?;
             committer.change_profile(tail, |profile| {
                 profile.forgotten_scopes.insert(forgotten_conversation::id(&scope), gone);
             })

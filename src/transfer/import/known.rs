@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::store::commit::import_tombstones;
 use crate::store::record::import_digest::Origin;
-use crate::store::{ConversationStore, Document, FileConversationStore, Finding, StoredMessage};
+use crate::store::{FileConversationStore, Finding, StoredMessage, blocking};
 
 /// The sequence numbers that are read at a time.
 pub(super) const STRETCH: u64 = 16_384;
@@ -45,10 +46,7 @@ impl Known {
         }
         // The list of forgotten messages is read after the messages: forgetting writes the list first, so that a
         // message forgotten meanwhile is found in one of the two. The profile says whether there must be a list.
-        let profile = store.profile().await?;
-        let bytes = store.read_document(Document::Imports).await?;
-        let bytes = bytes.as_ref().map(|bytes| bytes.as_slice());
-        self.forgotten = import_tombstones::current(&store.reader().folder, &profile, bytes)?;
+        self.forgotten = forgotten(store).await?;
         Ok(())
     }
 
@@ -75,4 +73,10 @@ impl Known {
     pub(super) fn has_forgotten(&self, origin: Origin) -> bool {
         self.forgotten.contains(&origin)
     }
+}
+
+/// The origins of the messages that were forgotten here.
+pub(super) async fn forgotten(store: &FileConversationStore) -> Result<BTreeSet<Origin>> {
+    let reader = Arc::clone(store.reader());
+    blocking(move || import_tombstones::all(&reader)).await
 }

@@ -145,6 +145,13 @@ fn a_forgotten_conversation_leaves_neither_folder_nor_row_and_no_backup_brings_i
     }
     keep_in(&home, "guild/1/3/42", &["stays"]);
     assert_eq!(code(&home.run(&["export", "--sealed", "--all", ".cache/backup"])), 0);
+    assert_eq!(code(&home.run(&["--scope", "dm/42", "export", "there.json", "--yes"])), 0);
+    let other = Home::new();
+    keep_in(&other, "dm/42", &["theirs"]);
+    std::fs::copy(home.path().join("there.json"), other.path().join("there.json")).unwrap();
+    assert_eq!(code(&other.run(&["import", "backup", "there.json"])), 0);
+    assert_eq!(code(&other.run(&["--scope", "dm/42", "export", "back.json", "--yes"])), 0);
+    assert_eq!(words_in(&other, "dm/42").len(), 3);
     for scope in whole {
         let forgotten = home.run(&["--scope", scope, "forget", "--all", "--yes"]);
         assert_eq!(code(&forgotten), 0, "{}", err(&forgotten));
@@ -166,6 +173,12 @@ fn a_forgotten_conversation_leaves_neither_folder_nor_row_and_no_backup_brings_i
     let imported = home.run(&["import", "backup", ".cache/backup"]);
     assert_eq!(code(&imported), 0, "{}", err(&imported));
     assert!((out(&imported) + &err(&imported)).contains("forgotten"), "{}", err(&imported));
+    are_gone();
+    // What another store has got from here does not come back either.
+    std::fs::copy(other.path().join("back.json"), home.path().join("back.json")).unwrap();
+    assert_eq!(code(&home.run(&["import", "backup", "back.json"])), 0);
+    assert_eq!(words_in(&home, "dm/42"), ["theirs"]);
+    assert_eq!(code(&home.run(&["--scope", "dm/42", "forget", "--all", "--yes"])), 0);
     are_gone();
     // New messages there form a conversation of their own, whatever a backup holds.
     keep_in(&home, "dm/42", &["new"]);

@@ -8,7 +8,6 @@ use tokio::runtime::Handle;
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::scope::Scope;
-use crate::store::commit::import_tombstones;
 use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::delete::forget;
 use crate::store::delete::forget::UnreadablePolicy;
@@ -18,14 +17,13 @@ use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::{Origin, SOTTOVOCE};
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::{
-    Cleared, ConversationStore, Document, FileConversationStore, Snapshot, StoredMessage,
-};
+use crate::store::{Cleared, ConversationStore, FileConversationStore, Snapshot, StoredMessage};
 use crate::transfer::import::backup::copies;
 use crate::transfer::import::backup::parse::Head;
 use crate::transfer::import::backup::settings;
 use crate::transfer::import::backup::settings::Line;
 use crate::transfer::import::cleared::ClearedMessages;
+use crate::transfer::import::known;
 use crate::transfer::import::known::Known;
 use crate::transfer::import::snapshot;
 use crate::transfer::import::snapshot::ImportedSnapshot;
@@ -268,7 +266,7 @@ impl Merge {
         if self.is_exact() {
             return Ok(Vec::new());
         }
-        let here = runtime.block_on(tombstones(store))?;
+        let here = runtime.block_on(known::forgotten(store))?;
         self.sort_out_missing(&here, report)?;
         let gone = ImportTombstones::parse(head.imports.as_deref().unwrap_or_default());
         let gone = gone.map(|list| list.origins).unwrap_or_default();
@@ -341,14 +339,6 @@ impl Merge {
         let imported: Vec<_> = imported.collect();
         runtime.block_on(snapshot::keep(store, imported, &mut report.refused))
     }
-}
-
-/// What was forgotten here.
-async fn tombstones(store: &FileConversationStore) -> Result<BTreeSet<Origin>> {
-    let profile = store.profile().await?;
-    let bytes = store.read_document(Document::Imports).await?;
-    let bytes = bytes.as_ref().map(|bytes| bytes.as_slice());
-    import_tombstones::current(&store.reader().folder, &profile, bytes)
 }
 
 /// Forgets the messages with these origins, and returns how many there were.

@@ -80,8 +80,7 @@ fn say(
         let below = session.scope.folder()?;
         let folder = below.iter().fold(config.storage_root()?, |folder, name| folder.join(name));
         output::note(&format!(
-            "its folder stays, since it records which imported messages were forgotten, or holds files \
-             that are not the store's or do not open: {}",
+            "its folder stays, since it holds files that are not the store's or do not open: {}",
             left_in(&folder).join(", ")
         ));
     }
