@@ -99,7 +99,9 @@ class SottovoceAgent(conversation.ConversationEntity):
             _LOGGER.error("What was said cannot be stored: %s", error)
             return await self._excuse(user_input, chat_log, "not_stored")
         except (ollama.RequestError, ollama.ResponseError, httpx2.HTTPError, ConnectionError) as error:
-            _LOGGER.error("The model gave no whole answer: %s", error)
+            # The server's own words may quote what was said.
+            status = getattr(error, "status_code", None)
+            _LOGGER.error("The model gave no whole answer: %s, status %s", type(error).__name__, status)
             return await self._excuse(user_input, chat_log, "no_answer")
         return conversation.async_get_result_from_chat_log(user_input, chat_log)
 
