@@ -95,7 +95,8 @@ impl Conversation {
         awaitable(py, self.open()?.hear(text, details))
     }
 
-    /// Stores the answer of the host's own model to what was heard last. If it was interrupted, `spoken_up_to` says after
+    /// Stores the answer of the host's own model to what was heard last, or `to` an utterance, for a host that answers
+    /// several at once: a prompt has its `utterance`. If it was interrupted, `spoken_up_to` says after
     /// how many characters, or `interrupted` says that `reply` is all that was spoken. Returns the stored message, or
     /// `None` if nothing was spoken. Raises `ForgottenError` if the utterance was forgotten meanwhile.
     ///
@@ -103,27 +104,31 @@ impl Conversation {
     ///     >>> message = conversation.keep("Potatoes, and a little cream.", spoken_up_to=8)
     ///     >>> message.content, message.cut_off
     ///     ('Potatoes', 'interrupted')
-    #[pyo3(signature = (reply, *, spoken_up_to = None, interrupted = false))]
+    #[pyo3(signature = (reply, *, spoken_up_to = None, interrupted = false, to = None))]
     fn keep(
         &self,
         py: Python<'_>,
         reply: String,
         spoken_up_to: Option<usize>,
         interrupted: bool,
+        to: Option<Bound<'_, Message>>,
     ) -> PyResult<Option<Message>> {
-        block(py, self.open()?.keep(reply, spoken_up_to, interrupted))
+        let to = to.map(|to| to.get().clone());
+        block(py, self.open()?.keep(reply, spoken_up_to, interrupted, to))
     }
 
     /// `keep` for asyncio.
-    #[pyo3(signature = (reply, *, spoken_up_to = None, interrupted = false))]
+    #[pyo3(signature = (reply, *, spoken_up_to = None, interrupted = false, to = None))]
     fn keep_async<'py>(
         &self,
         py: Python<'py>,
         reply: String,
         spoken_up_to: Option<usize>,
         interrupted: bool,
+        to: Option<Bound<'py, Message>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.open()?.keep(reply, spoken_up_to, interrupted))
+        let to = to.map(|to| to.get().clone());
+        awaitable(py, self.open()?.keep(reply, spoken_up_to, interrupted, to))
     }
 
     /// The prompt that `ask` would send for an utterance. Stores nothing.

@@ -148,3 +148,13 @@ def test_what_was_stored_is_there_after_opening_again(options):
     with sottovoce.Store(**options) as store:
         assert words(store.conversation().tail()) == ["Tea at four."]
         assert store.scopes() == ["default"]
+
+
+def test_answers_to_several_utterances_at_once_go_to_their_own(conversation):
+    first, second = (conversation.hear(words) for words in ("One?", "Two?"))
+    assert conversation.keep("Two.", to=second.utterance).content == "Two."
+    assert conversation.keep("One, and more", spoken_up_to=4, to=first.utterance).cut_off == "interrupted"
+    assert conversation.keep("nothing", spoken_up_to=0, to=first.utterance) is None
+    conversation.forget(first.utterance.seq)
+    with pytest.raises(sottovoce.ForgottenError):
+        conversation.keep("One.", to=first.utterance)

@@ -225,13 +225,21 @@ class Conversation:
         speaker: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Future[Prompt]: ...
-    def keep(self, reply: str, *, spoken_up_to: int | None = None, interrupted: bool = False) -> Message | None: ...
+    def keep(
+        self,
+        reply: str,
+        *,
+        spoken_up_to: int | None = None,
+        interrupted: bool = False,
+        to: Message | None = None,
+    ) -> Message | None: ...
     def keep_async(
         self,
         reply: str,
         *,
         spoken_up_to: int | None = None,
         interrupted: bool = False,
+        to: Message | None = None,
     ) -> Future[Message | None]: ...
     def prompt(self, text: str, *, speaker: str | None = None, metadata: Mapping[str, str] | None = None) -> Prompt: ...
     def prompt_async(

@@ -40,7 +40,7 @@ from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
 from pipecat.services.llm_service import LLMService
 from pipecat.services.settings import LLMSettings
 
-from . import Answer, Conversation, SottovoceError
+from . import Answer, Conversation, Message, SottovoceError
 
 __all__ = ["SottovoceLLM", "SottovoceMemory"]
 
@@ -146,6 +146,7 @@ class SottovoceMemory(FrameProcessor):
         super().__init__(**kwargs)
         self._conversation = conversation
         self._system: list[Any] | None = None
+        self._heard: Message | None = None
         self._is_interrupted = False
         self._is_speculative = False
 
@@ -159,11 +160,14 @@ class SottovoceMemory(FrameProcessor):
         elif isinstance(frame, LLMContextUserTurnFrame) and self._is_speculative:
             # The model has answered it already, from a context of its own.
             self._is_speculative, self._is_interrupted = False, False
-            await self._conversation.hear_async(frame.text)
+            self._heard = (await self._conversation.hear_async(frame.text)).utterance
         elif isinstance(frame, EagerEndOfTurnCancelFrame):
             self._is_speculative = False
         elif isinstance(frame, LLMContextAssistantTurnFrame) and frame.text:
-            await self._conversation.keep_async(frame.text, interrupted=self._is_interrupted)
+            # What the assistant says by itself answers nobody.
+            heard, self._heard = self._heard, None
+            is_interrupted, self._is_interrupted = self._is_interrupted, False
+            await self._conversation.keep_async(frame.text, interrupted=is_interrupted, to=heard)
         await self.push_frame(frame, direction)
 
     async def cleanup(self) -> None:
@@ -184,6 +188,7 @@ class SottovoceMemory(FrameProcessor):
         else:
             self._is_interrupted = False
             prompt = await self._conversation.hear_async(utterance)
+            self._heard = prompt.utterance
         said: list[Any] = prompt.messages
         if self._system:
             said = self._system + said[len(_head(said)) :]

@@ -63,13 +63,23 @@ impl OpenConversation {
         reply: String,
         spoken_up_to: Option<usize>,
         interrupted: bool,
+        to: Option<Message>,
     ) -> PyResult<Option<Message>> {
         let spoken = spoken_up_to.and_then(|characters| reply.char_indices().nth(characters));
         let spoken = spoken.and_then(|(end, _)| reply.get(..end));
-        let kept = match (spoken, interrupted) {
-            (Some(spoken), _) => self.inner.store_cut_off_reply(spoken).await,
-            (None, true) => self.inner.store_cut_off_reply(reply).await,
-            (None, false) => self.inner.store_reply(reply).await.map(Some),
+        let is_cut = interrupted || spoken.is_some();
+        let words = spoken.unwrap_or(&reply);
+        let kept = match to {
+            Some(_) if is_cut && words.trim().is_empty() => Ok(None),
+            Some(to) => {
+                let mut answer = self.inner.message(ChatRole::Assistant, words);
+                if is_cut {
+                    answer = answer.with_metadata("cutOff", "interrupted");
+                }
+                self.inner.store_answer(&to.0, answer).await.map(Some)
+            }
+            None if is_cut => self.inner.store_cut_off_reply(words).await,
+            None => self.inner.store_reply(words).await.map(Some),
         };
         Ok(kept.map_err(raise)?.map(Message))
     }
