@@ -41,7 +41,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Logs the store's work to standard error, without conversation text
+    /// Logs the store's work to standard error, without conversation text; servers always log failures
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
 
@@ -136,12 +136,27 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether the command reads standard input until it ends.
-    pub(crate) fn serves(&self) -> bool {
+    pub(crate) fn reads_input(&self) -> bool {
         #[cfg(feature = "mcp")]
-        let serves = matches!(self, Self::Mcp(_));
+        let reads = matches!(self, Self::Mcp(_));
         #[cfg(not(feature = "mcp"))]
-        let serves = false;
-        serves
+        let reads = false;
+        reads
+    }
+
+    /// Whether the command is a server, whose failures only its clients see unless it logs them.
+    pub(crate) fn is_server(&self) -> bool {
+        match self {
+            #[cfg(feature = "up")]
+            Self::Up(_) => true,
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => true,
+            #[cfg(feature = "wyoming")]
+            Self::Wyoming(_) => true,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => true,
+            _ => false,
+        }
     }
 }
 

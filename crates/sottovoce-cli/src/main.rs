@@ -37,25 +37,29 @@ fn main() -> ExitCode {
         .and_then(|matches| Cli::from_arg_matches(&matches))
         .unwrap_or_else(|error| mistyped::told(error).exit());
     cli.color.write_global();
-    if cli.verbose {
+    let level = match cli.verbose {
+        true => Some(LevelFilter::DEBUG),
+        false => cli.command.is_server().then_some(LevelFilter::WARN),
+    };
+    if let Some(level) = level {
         let stderr = std::io::stderr();
         let colors = anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never;
         tracing_subscriber::fmt()
             .with_writer(std::io::stderr)
             .with_ansi(colors)
-            .with_max_level(LevelFilter::DEBUG)
+            .with_max_level(level)
             .finish()
             // Logs of other libraries do not help the user.
-            .with(Targets::new().with_target("sottovoce", LevelFilter::DEBUG))
+            .with(Targets::new().with_target("sottovoce", level))
             .init();
     }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => {
-            let serves = cli.command.serves();
+            let reads_input = cli.command.reads_input();
             let outcome = runtime.block_on(run(cli));
-            if serves {
+            if reads_input {
                 // Reading a terminal cannot be cancelled. Other work is waited for, because it may have a copy to
                 // remove.
                 runtime.shutdown_timeout(PATIENCE);

@@ -228,7 +228,10 @@ impl Handler {
         };
         answered.map_err(|failed| match failed {
             Failed::Unreachable(why) => {
-                let reason = format!("the model server cannot be reached: {why}");
+                let reason = format!(
+                    "the model server cannot be reached: {why}; start it, or correct LanguageModel.BaseUrl"
+                );
+                tracing::warn!(error = %why, "the model server cannot be reached");
                 error(is_openai, StatusCode::BAD_GATEWAY, &reason)
             }
             Failed::Ended => {
@@ -246,7 +249,7 @@ impl Handler {
         let scope = self.hub.open(&admitted.scope).await.map_err(|error| failed(&error))?;
         let found = scope.receipts().find(id);
         let Some(receipt) = found else {
-            let reason = "no request with memory since this server started, or too many since";
+            let reason = "there was no request for this conversation since the server started, or too many came after it";
             return Err(error(false, StatusCode::NOT_FOUND, reason));
         };
         let receipt = receipt.with_words(&*scope.store).await.map_err(|error| failed(&error))?;

@@ -16,8 +16,11 @@ struct Served {
 }
 
 fn serve(talk: &Talk, options: &[&str]) -> Served {
-    let all = [options, &["--verbose", "serve", "--addr", "127.0.0.1:0"]].concat();
-    let mut child = talk.command(&all).stderr(Stdio::piped()).spawn().unwrap();
+    started(talk.command(&[options, &["--verbose", "serve", "--addr", "127.0.0.1:0"]].concat()))
+}
+
+fn started(mut command: Command) -> Served {
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     let address = loop {
@@ -83,6 +86,19 @@ fn a_client_of_ollama_gets_a_memory_and_no_log_holds_its_words() {
     let tail = talk.run(&["--scope", "kitchen", "tail", "--json"]);
     assert_eq!(rows(&tail).len(), 5);
     assert_eq!(code(&talk.run(&["verify", "--all"])), 0);
+}
+
+#[test]
+fn a_failed_turn_is_logged_without_its_words_even_if_no_log_was_asked_for() {
+    let talk = Talk::new();
+    let mut command = talk.command(&["serve", "--addr", "127.0.0.1:0"]);
+    command.env("SOTTOVOCE__LANGUAGEMODEL__BASEURL", "http://127.0.0.1:1");
+    let served = started(command);
+    let answer = served.ask("/api/chat", &says("My cat is called Minka."));
+    assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
+    let (_, errors) = served.end();
+    assert!(errors.contains("WARN") && errors.contains("Connection refused"), "{errors}");
+    assert!(!errors.contains("DEBUG") && !errors.contains("Minka"), "{errors}");
 }
 
 #[test]
