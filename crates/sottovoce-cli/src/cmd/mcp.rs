@@ -38,7 +38,7 @@ Exit codes:
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Listens on this address instead; other machines can reach it only with the setting Mcp.Token
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = servers::parse_address)]
     http: Option<SocketAddr>,
 
     /// A host name that clients use for this machine, besides localhost; may be repeated
@@ -123,7 +123,7 @@ fn failure(error: &http::TransportError) -> Failure {
         http::TransportError::NoToken { .. } | http::TransportError::EmptyToken => {
             "set Mcp.Token, or SOTTOVOCE__MCP__TOKEN, to a long secret, and give it to the clients"
         }
-        http::TransportError::Listen { .. } => "choose another address or port",
+        http::TransportError::Listen { .. } => servers::TAKEN,
         _ => "start it from a client; `sottovoce mcp --print-config` shows how",
     };
     Failure::input(with_causes(error), help)

@@ -39,7 +39,7 @@ LanguageModel.BaseUrl, and clients choose the model.
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Listens on this address instead of Serve.Address, which is 127.0.0.1:11435 unless set
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = servers::parse_address)]
     addr: Option<SocketAddr>,
 
     /// A host name that clients use for this machine, besides localhost; may be repeated
@@ -133,9 +133,7 @@ pub(crate) fn failure(error: &ListenError) -> Failure {
         ListenError::NoKey { .. } => {
             "set Serve.Token, or SOTTOVOCE__SERVE__TOKEN, to a long secret, or name a file in Serve.KeysFile"
         }
-        ListenError::Address { .. } => {
-            "choose another address or port with --addr or in the settings"
-        }
+        ListenError::Address { .. } => servers::TAKEN,
         _ => {
             "name the certificate and its key, both in PEM, in Serve.TlsCertificate and Serve.TlsKey"
         }

@@ -48,6 +48,10 @@ pub(crate) async fn until_stopped<T>(
     }
 }
 
+/// What to do if an address cannot be listened on.
+pub(crate) const TAKEN: &str =
+    "choose another address or port, or stop the program that listens there";
+
 /// The entries of a list in the settings.
 pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', ',', ';']).filter(|entry| !entry.is_empty())
@@ -60,8 +64,13 @@ pub(crate) fn address(
     text: Option<&str>,
 ) -> Result<Option<std::net::SocketAddr>, Failure> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
-    let reason = "must be an address and a port, such as 127.0.0.1:11435";
-    text.parse().map(Some).map_err(|_| unusable(setting, reason))
+    parse_address(text).map(Some).map_err(|reason| unusable(setting, reason))
+}
+
+/// An address of an option or a setting.
+#[cfg(any(feature = "serve", feature = "mcp"))]
+pub(crate) fn parse_address(text: &str) -> Result<std::net::SocketAddr, String> {
+    text.parse().map_err(|_| "write an IP address and a port, such as 127.0.0.1:8000".to_owned())
 }
 
 /// The error of a setting.

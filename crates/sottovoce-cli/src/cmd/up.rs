@@ -31,7 +31,8 @@ What runs is what has an address in the settings:
 null leaves one out. All of them share the open conversations: what is said by one way is known by every other.
 
 Examples:
-  sottovoce up
+  sottovoce up                                        until Ctrl-C
+  SOTTOVOCE__SERVE__ADDRESS=127.0.0.1:8000 sottovoce up
   SOTTOVOCE__MCP__ADDRESS=127.0.0.1:8765 sottovoce up
   curl http://127.0.0.1:11436/readyz
 ",
@@ -40,8 +41,8 @@ Examples:
 
 /// Runs the servers that the settings name, in one process
 ///
-/// First every address is bound. If one cannot be, nothing runs. On SIGTERM, answers in progress have a few seconds, and
-/// what came of them by then is stored.
+/// First every address is bound. If one cannot be, nothing runs. On Ctrl-C or SIGTERM, answers in progress have a few
+/// seconds, and what came of them by then is stored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {}

@@ -11,6 +11,7 @@ use sottovoce::{Config, Scope};
 use sottovoce_wyoming::{Access, Agent, ListenError, Listening, Phrases, Rooms, listen, serve};
 use tokio_util::sync::CancellationToken;
 
+use crate::cli::whose;
 use crate::cmd::servers;
 use crate::exit::{Failure, Outcome, with_causes};
 use crate::output;
@@ -28,7 +29,7 @@ Examples:
   sottovoce wyoming --addr 127.0.0.1:10701=named/kitchen --addr 127.0.0.1:10702=named/office
 
 Home Assistant 2026.4 and newer names the satellite and the device of each utterance; older ones need an address for each \
-room. The protocol knows no passwords: other machines than this one must be allowed by their address.
+room. The agent asks LanguageModel.Model at LanguageModel.BaseUrl. The protocol knows no passwords: other machines than this one must be allowed by their address.
 ",
     servers::exit_codes!()
 );
@@ -50,7 +51,7 @@ pub(crate) struct Args {
     map: Vec<(String, Scope)>,
 
     /// Another machine that may connect, by its address; may be repeated
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = parse_machine)]
     allow: Vec<IpAddr>,
 
     /// What is spoken in a language when there is no answer; may be repeated
@@ -64,19 +65,23 @@ pub(crate) struct Args {
 
 fn parse_address(text: &str) -> Result<(SocketAddr, Option<Scope>), String> {
     let (address, scope) = match text.split_once('=') {
-        Some((address, scope)) => (address, Some(parse_scope(scope)?)),
+        Some((address, scope)) => (address, Some(whose::scope(scope)?)),
         None => (text, None),
     };
     let address = address
         .parse()
-        .map_err(|_| "write an address and a port, such as 127.0.0.1:10700".to_owned())?;
+        .map_err(|_| "write an IP address and a port, such as 127.0.0.1:10700".to_owned())?;
     Ok((address, scope))
+}
+
+fn parse_machine(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| "write the IP address of a machine, such as 192.168.1.20".to_owned())
 }
 
 fn parse_room(text: &str) -> Result<(String, Scope), String> {
     let (name, scope) =
         split(text, "a satellite and its conversation: assist_satellite.kitchen=named/kitchen")?;
-    Ok((name, parse_scope(&scope)?))
+    Ok((name, whose::scope(&scope)?))
 }
 
 fn parse_phrase(text: &str) -> Result<(String, String), String> {
@@ -90,10 +95,6 @@ fn split(text: &str, wanted: &str) -> Result<(String, String), String> {
         }
         _ => Err(format!("write {wanted}")),
     }
-}
-
-fn parse_scope(text: &str) -> Result<Scope, String> {
-    text.parse().map_err(|error: sottovoce::Error| with_causes(&error))
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -134,9 +135,8 @@ impl Bound {
         if addresses.is_empty() {
             return Ok(None);
         }
-        let mut allowed = list("Wyoming.Allow", servers::listed(&settings.allow), |text| {
-            text.parse::<IpAddr>().map_err(|_| "must be addresses of machines".to_owned())
-        })?;
+        let machines = servers::listed(&settings.allow);
+        let mut allowed = list("Wyoming.Allow", machines, parse_machine)?;
         allowed.extend(args.allow);
         let map = list("Wyoming.Map", servers::listed(&settings.map), parse_room)?;
         let rooms = map.into_iter().chain(args.map);
@@ -201,7 +201,25 @@ fn failure(error: &ListenError) -> Failure {
         ListenError::NobodyAllowed { .. } => {
             "name the machines that may connect with --allow or in Wyoming.Allow"
         }
-        _ => "choose another address or port with --addr or in Wyoming.Addresses",
+        _ => servers::TAKEN,
     };
     Failure::input(with_causes(error), help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_satellite_s_conversation_is_written_as_for_every_other_option() {
+        for text in ["assist_satellite.kitchen=named/kitchen", "assist_satellite.kitchen=kitchen"] {
+            let (satellite, scope) = parse_room(text).unwrap();
+            assert_eq!(
+                (&*satellite, &*scope.to_string()),
+                ("assist_satellite.kitchen", "named/kitchen")
+            );
+        }
+        let refused = parse_room("assist_satellite.kitchen=rooms/kitchen").unwrap_err();
+        assert!(refused.contains("did you mean named/kitchen?"), "{refused}");
+    }
 }
