@@ -32,6 +32,14 @@ def test_a_wrong_key_is_told_and_neither_hides_nor_deletes_anything(options, tmp
         assert len(store.conversation("dm/ann").tail()) == 5
 
 
+def test_a_traceback_names_an_exception_as_programs_import_it():
+    for name in sottovoce.__all__:
+        thing = getattr(sottovoce, name)
+        if isinstance(thing, type) and issubclass(thing, SottovoceError):
+            line = traceback.format_exception_only(thing("x"))[0]
+            assert line.startswith(f"sottovoce.{name}: x"), line
+
+
 def test_a_lost_key_file_is_not_replaced(options):
     with sottovoce.Store(**options) as store:
         store.conversation().append("user", "x")

@@ -11,8 +11,14 @@ class SottovoceError(Exception):
     the store was closed; open it again
     """
 
+    __module__ = "sottovoce"
+
     message: str
     help: str
+
+    def __init_subclass__(cls) -> None:
+        # Programs and tracebacks name what programs import.
+        cls.__module__ = "sottovoce"
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message, help)
