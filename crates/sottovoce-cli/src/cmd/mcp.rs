@@ -18,8 +18,8 @@ use crate::session::Session;
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce mcp --print-config                 the block for the client's configuration
-  sottovoce mcp                                what a client starts: speaks on standard input and output
-  sottovoce mcp --http 127.0.0.1:8765          for clients that connect, at http://127.0.0.1:8765/mcp
+  sottovoce mcp                                what a client starts, and speaks to
+  sottovoce mcp --http 127.0.0.1:8765          for clients of http://127.0.0.1:8765/mcp
   SOTTOVOCE__MCP__TOKEN=… sottovoce mcp --http 0.0.0.0:8765 --allow-host pi.local
 
 Settings: Mcp.Scopes says which conversations clients may touch (contexts), Mcp.PreferSampling when a client's own \

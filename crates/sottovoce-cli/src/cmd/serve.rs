@@ -14,7 +14,7 @@ use crate::session::Session;
 const AFTER_HELP: &str = concat!(
     "\
 Clients speak to this address as they spoke to the model server: Ollama's protocol and OpenAI's both work.
-  http://127.0.0.1:11435                    the default conversation
+  http://127.0.0.1:11435                    the default conversation, or that of --user or --room
   http://127.0.0.1:11435/s/kitchen          the conversation of the kitchen (named/kitchen)
   http://127.0.0.1:11435/u/ann              Ann's conversation (dm/ann)
   http://127.0.0.1:11435/s/kitchen/v1       the same for OpenAI's clients

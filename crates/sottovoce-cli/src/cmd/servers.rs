@@ -1,6 +1,7 @@
 //! What the servers have in common: their conversations, their lists in settings, and their end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sottovoce::Config;
 use sottovoce::config::OpenConversations;
@@ -8,7 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::session::Session;
+
+/// Whoever waits longer for the end is told why.
+const BRIEF: Duration = Duration::from_millis(500);
 
 /// The exit codes of a server, for its help.
 #[cfg(any(feature = "serve", feature = "wyoming"))]
@@ -43,7 +48,14 @@ pub(crate) async fn until_stopped<T>(
         ended = &mut served => Ok((ended, Exit::Done)),
         _ = interrupt.heard() => {
             stop.cancel();
-            Ok((served.await, Exit::Interrupted))
+            let ended = match tokio::time::timeout(BRIEF, &mut served).await {
+                Ok(ended) => ended,
+                Err(_) => {
+                    output::note("stopping; answers in progress have a few seconds");
+                    served.await
+                }
+            };
+            Ok((ended, Exit::Interrupted))
         }
     }
 }

@@ -24,7 +24,7 @@ In Home Assistant, add the integration Wyoming Protocol with this machine's addr
 
 Examples:
   sottovoce wyoming
-  sottovoce wyoming --map assist_satellite.kitchen=named/kitchen --map assist_satellite.office=named/office
+  sottovoce wyoming --map assist_satellite.kitchen=kitchen --map assist_satellite.office=office
   sottovoce wyoming --addr 0.0.0.0:10700 --allow 192.168.1.20
   sottovoce wyoming --addr 127.0.0.1:10701=named/kitchen --addr 127.0.0.1:10702=named/office
 

@@ -135,6 +135,7 @@ fn what_had_come_of_an_answer_is_kept_when_the_server_is_told_to_end() {
     }
     let (output, errors) = served.end();
     assert_eq!(code(&output), 130, "{errors}");
+    assert!(errors.contains("stopping; answers in progress"), "{errors}");
     let kept = talk.kept();
     assert_eq!(kept[1]["content"], "It is ");
     assert_eq!(kept[1]["metadata"]["cutOff"], "interrupted");
