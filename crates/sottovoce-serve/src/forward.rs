@@ -28,6 +28,8 @@ const CONNECTING: Duration = Duration::from_secs(5);
 const ALIVE: Duration = Duration::from_secs(20);
 /// How long a client may take nothing of an answer before it counts as gone.
 const UNREAD: Duration = Duration::from_secs(120);
+/// After this long, other turns of the conversation do not wait for such a client any more.
+const STALLED: Duration = Duration::from_secs(5);
 
 /// Headers that belong to one connection, or that are this server's own matter.
 const NOT_FORWARDED: [HeaderName; 12] = [
@@ -181,8 +183,9 @@ pub(crate) async fn relay(
     mut head: oneshot::Sender<Result<Response<Body>, Failed>>,
     cut: CancellationToken,
 ) {
+    let silence = recorder.as_ref().map_or(UNREAD, |recorder| recorder.silence);
     let sent = tokio::select! {
-        sent = client.execute(request) => Some(sent),
+        sent = giving_way(&mut recorder, silence, client.execute(request)) => Some(sent),
         () = head.closed() => None,
         () = cut.cancelled() => None,
     };
@@ -236,10 +239,11 @@ async fn pass_on(
     pieces: Sender,
     cut: &CancellationToken,
 ) -> Option<Broken> {
+    let silence = recorder.as_ref().map_or(UNREAD, |recorder| recorder.silence);
     let mut held = Vec::new();
     loop {
         let piece = tokio::select! {
-            piece = response.chunk() => piece,
+            piece = giving_way(recorder, silence, response.chunk()) => piece,
             () = pieces.closed() => return Some(Broken::Interrupted),
             () = cut.cancelled() => return Some(Broken::Interrupted),
         };
@@ -256,7 +260,7 @@ async fn pass_on(
                 continue;
             }
         }
-        if !pieces.send(piece, UNREAD).await {
+        if !giving_way(recorder, STALLED, pieces.send(piece, UNREAD)).await {
             return Some(Broken::Interrupted);
         }
     }
@@ -270,6 +274,26 @@ async fn pass_on(
     }
     pieces.complete();
     None
+}
+
+/// Waits for the model server or for the client. If that takes longer than `limit`, or the whole answer takes too long,
+/// other turns of the conversation do not wait any more.
+async fn giving_way<T>(
+    recorder: &mut Option<Recorder>,
+    limit: Duration,
+    waited_for: impl Future<Output = T>,
+) -> T {
+    let Some(until) = recorder.as_ref().and_then(|recorder| recorder.holds_until(limit)) else {
+        return waited_for.await;
+    };
+    tokio::pin!(waited_for);
+    if let Ok(done) = tokio::time::timeout_at(until.into(), &mut waited_for).await {
+        return done;
+    }
+    if let Some(recorder) = recorder {
+        recorder.give_way();
+    }
+    waited_for.await
 }
 
 /// The operating system's reason. The layers above it add nothing.

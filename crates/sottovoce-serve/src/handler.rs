@@ -174,12 +174,14 @@ impl Handler {
             let body = admitted.body.clone();
             return self.forward(is_openai, &admitted, body, None).await;
         };
-        let limit = self.hub.config().language_model.max_answer_bytes;
+        let settings = &self.hub.config().language_model;
         let recorder = Recorder {
             scope,
             session: prepared.session,
             utterance: prepared.utterance,
-            reader: AnswerReader::new(form, limit),
+            reader: AnswerReader::new(form, settings.max_answer_bytes),
+            silence: Duration::from_secs(settings.timeout_seconds.max(1)),
+            longest: Duration::from_secs(settings.max_answer_seconds),
             progress: Progress::begin(begun, turn, self.hub.metrics()),
         };
         let mut response =

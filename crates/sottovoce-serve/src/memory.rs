@@ -175,7 +175,7 @@ impl OpenScope {
         if new.is_empty() {
             return Ok(());
         }
-        match self.store.append_answers(new, &utterance).await {
+        match self.append(new, &utterance).await {
             Ok(stored) => turn.stored.extend(stored.iter().map(|stored| stored.seq)),
             // What cannot be stored is the client's own, and goes on to the model all the same.
             Err(
@@ -186,6 +186,22 @@ impl OpenScope {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Stores calls and results. Long results become artifacts, as those of the library's own turns.
+    async fn append(
+        &self,
+        new: Vec<ChatMessage>,
+        utterance: &StoredMessage,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let mut messages = Vec::with_capacity(new.len());
+        for message in new {
+            messages.push(match message.role {
+                ChatRole::Tool => self.conversation.shortened(message).await?,
+                _ => message,
+            });
+        }
+        self.store.append_answers(messages, utterance).await
     }
 
     fn message(&self, line: &Line, utterance: &StoredMessage) -> Option<ChatMessage> {

@@ -18,14 +18,21 @@ pub(crate) struct Recorder {
     pub(crate) session: u64,
     pub(crate) utterance: Arc<StoredMessage>,
     pub(crate) reader: AnswerReader,
+    /// How long the model server may be silent before other turns of the conversation stop waiting.
+    pub(crate) silence: Duration,
+    /// How long an answer may take before they do.
+    pub(crate) longest: Duration,
     pub(crate) progress: Progress,
 }
 
 /// How far the recording of a turn is.
 pub(crate) struct Progress {
     begun: Instant,
-    /// Makes other turns of the conversation wait, until the answer is stored. Threads of clients do not wait for others.
+    /// Makes other turns of the conversation wait, until the answer is stored or takes too long. Threads of clients do not
+    /// wait for others.
     turn: Option<HostTurn>,
+    /// Since when they wait.
+    since: Instant,
     first_word: Option<Duration>,
     is_stored: bool,
     /// How it ended, once that is known.
@@ -35,8 +42,8 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn begin(begun: Instant, turn: Option<HostTurn>, metrics: &Arc<Metrics>) -> Self {
-        let metrics = Arc::clone(metrics);
-        Self { begun, turn, first_word: None, is_stored: false, end: None, metrics }
+        let (since, metrics) = (Instant::now(), Arc::clone(metrics));
+        Self { begun, turn, since, first_word: None, is_stored: false, end: None, metrics }
     }
 }
 
@@ -53,6 +60,21 @@ impl Recorder {
     /// Notes why there is no answer.
     pub(crate) fn failed(&self, kind: ErrorKind) {
         self.progress.metrics.failed(kind);
+    }
+
+    /// Until when other turns of the conversation wait, if nothing comes for `limit`; `None` if none waits.
+    pub(crate) fn holds_until(&self, limit: Duration) -> Option<Instant> {
+        let progress = &self.progress;
+        let until = (Instant::now() + limit).min(progress.since + self.longest);
+        progress.turn.as_ref().map(|_| until)
+    }
+
+    /// Lets other turns of the conversation begin. The answer is recorded all the same.
+    pub(crate) fn give_way(&mut self) {
+        if let Some(turn) = self.progress.turn.take() {
+            tracing::info!("an answer takes long, and other turns do not wait for it any more");
+            turn.end();
+        }
     }
 
     /// Reads a piece of the answer, and stores the answer if this was the last one.

@@ -18,7 +18,7 @@ use crate::rooms::Rooms;
 
 /// How many connections are served at once.
 const CONNECTIONS: usize = 512;
-/// How long connections may take to end when the server stops.
+/// How long connections may take to end when the server stops, and then what was spoken to be stored.
 const LAST: Duration = Duration::from_secs(5);
 
 /// Why an address cannot be served.
@@ -105,7 +105,10 @@ pub async fn serve(listening: Listening, agent: Arc<Agent>, rooms: Rooms, stop: 
     if tokio::time::timeout(LAST, tasks.wait()).await.is_err() {
         tracing::warn!("a connection did not end in time");
     }
-    agent.conversations.close().await;
+    // Another server of the process may have a turn in progress that does not end.
+    if tokio::time::timeout(LAST, agent.conversations.close()).await.is_err() {
+        tracing::warn!("what was spoken could not be stored in time");
+    }
 }
 
 /// One listener and what its connections need.

@@ -1,6 +1,9 @@
 //! Functions that a client runs for the model.
 
+use std::io::Read;
+
 use serde_json::json;
+use sottovoce::store::ArtifactStore;
 use sottovoce::{ChatRole, ConversationStore};
 
 use crate::harness::{Client, Served, named};
@@ -79,4 +82,39 @@ async fn a_round_of_tools_goes_on_after_this_server_was_restarted() {
     let wanted =
         [("user", "Light on."), ("assistant", ""), ("tool", "done"), ("assistant", "Fine.")];
     served.holds(&sottovoce::Scope::Default, &wanted).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_result_is_kept_as_an_artifact_and_the_client_goes_on_with_its_words() {
+    let mut served =
+        Served::with(&[("CONTEXT__LONGRESULT", "100")], Default::default(), |_| {}).await;
+    let call = json!([{ "function": { "name": "Log", "arguments": {} } }]);
+    let result = "The light is on. ".repeat(50);
+    let mut client = Client::new();
+    client.messages.push(json!({ "role": "user", "content": "Light?" }));
+    client.messages.push(json!({ "role": "assistant", "content": "", "tool_calls": call }));
+    let mut result = json!({ "role": "tool", "content": result, "tool_name": "Log" });
+    client.messages.push(result.clone());
+    served.stub.next(Answer::saying(&[]).tools(call.clone()));
+    served.post("/api/chat", client.body()).await;
+    assert_eq!(served.last_forwarded()["messages"][3], result, "the model reads all of it");
+    let store = served.store(&sottovoce::Scope::Default).await;
+    let stored = store.read_tail(9).await.unwrap().messages;
+    let kept = &stored[2].message;
+    assert!(kept.content.contains("is kept as artifact://") && kept.content.len() < 500);
+    let id = kept.metadata["artifact"].clone();
+    let mut whole = String::new();
+    store.open_artifact(&id).await.unwrap().unwrap().read_to_string(&mut whole).unwrap();
+    assert_eq!(result["content"], whole.as_str());
+
+    // The next round is recognized, also by a server that has only what is stored.
+    served.restart().await;
+    client.messages.push(json!({ "role": "assistant", "content": "", "tool_calls": call }));
+    result["content"] = "off".into();
+    client.messages.push(result);
+    served.post("/api/chat", client.body()).await;
+    let roles: Vec<_> = served.messages(&sottovoce::Scope::Default).await;
+    let roles: Vec<_> = roles.iter().map(|(role, _)| role.as_str()).collect();
+    let (call, result, answer) = ("assistant", "tool", "assistant");
+    assert_eq!(roles, ["user", call, result, call, result, answer]);
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sottovoce::{ConversationStore, Scope};
+use tokio::task::JoinHandle;
 
 use crate::harness::{Client, Served};
 use crate::ollama::{Answer, Ask};
@@ -29,20 +30,83 @@ async fn summary(served: &Served) -> Option<String> {
     profile.summary(None).map(|summary| summary.text.clone())
 }
 
+fn asking(served: &Served, words: &str) -> reqwest::RequestBuilder {
+    let mut client = Client::new();
+    client.messages.push(json!({ "role": "user", "content": words }));
+    reqwest::Client::new().post(format!("{}/api/chat", served.url)).body(client.body())
+}
+
+fn ask(served: &Served, words: &str) -> JoinHandle<String> {
+    let sent = asking(served, words).send();
+    tokio::spawn(async { sent.await.unwrap().text().await.unwrap() })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_ever_for_a_model_that_has_fallen_silent() {
+    let settings = [("LANGUAGEMODEL__TIMEOUTSECONDS", "1")];
+    let served = Served::with(&settings, Default::default(), |_| {}).await;
+    for silent in [Answer::silent(), Answer::saying(&["It is "]).silence()] {
+        served.stub.next(silent);
+        let asked = served.forwarded().len();
+        let first = ask(&served, "Rain?");
+        served.stub.wait_for(Ask::Reply, asked + 1);
+        let second = ask(&served, "Snow?");
+        let second = tokio::time::timeout(Duration::from_secs(10), second).await;
+        assert!(second.unwrap().unwrap().contains("Fine."));
+        first.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_an_answer_without_an_end() {
+    let settings = [("LANGUAGEMODEL__MAXANSWERSECONDS", "1")];
+    let served = Served::with(&settings, Default::default(), |_| {}).await;
+    let line = b"{\"message\":{\"content\":\"and \"},\"done\":false}\n";
+    served.stub.next(Answer::saying(&["It is "]).forever(line, Duration::from_millis(10)));
+    let first = ask(&served, "Rain?");
+    served.stub.wait_for(Ask::Reply, 1);
+    let second = ask(&served, "Snow?");
+    let second = tokio::time::timeout(Duration::from_secs(10), second).await;
+    assert!(second.unwrap().unwrap().contains("Fine."));
+    first.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_its_answer_blocks_others_for_seconds_only() {
+    let served = Served::start().await;
+    let words = "and ".repeat(16 << 10);
+    let line = format!("{{\"message\":{{\"content\":\"{words}\"}},\"done\":false}}\n");
+    let answer = Answer::saying(&["It is "]).forever(line.as_bytes(), Duration::from_millis(1));
+    served.stub.next(answer);
+    let stalled = asking(&served, "Rain?").send().await.unwrap();
+    let second = tokio::time::timeout(Duration::from_secs(30), ask(&served, "Snow?")).await;
+    assert!(second.unwrap().unwrap().contains("Fine."));
+    drop(stalled);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_others_no_longer_wait_for_is_recorded() {
+    let settings = [("LANGUAGEMODEL__TIMEOUTSECONDS", "1")];
+    let served = Served::with(&settings, Default::default(), |_| {}).await;
+    served.stub.next(Answer::saying(&["It is "]).hold().text("fine."));
+    let first = ask(&served, "Rain?");
+    served.stub.wait_for(Ask::Reply, 1);
+    let second = tokio::time::timeout(Duration::from_secs(10), ask(&served, "Snow?")).await;
+    second.unwrap().unwrap();
+    served.stub.release();
+    first.await.unwrap();
+    let (rain, snow) = (("user", "Rain?"), ("user", "Snow?"));
+    let wanted = [rain, snow, ("assistant", "Fine."), ("assistant", "It is fine.")];
+    served.holds(&Scope::Default, &wanted).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_of_one_conversation_wait_for_each_other_and_those_of_others_do_not() {
     let served = Served::start().await;
     served.stub.next(Answer::saying(&["It is "]).hold().text("fine."));
-    let ask = |words: &str| {
-        let mut client = Client::new();
-        client.messages.push(json!({ "role": "user", "content": words }));
-        let url = format!("{}/api/chat", served.url);
-        let sent = reqwest::Client::new().post(url).body(client.body()).send();
-        tokio::spawn(async { sent.await.unwrap().text().await.unwrap() })
-    };
-    let first = ask("Rain?");
+    let first = ask(&served, "Rain?");
     served.stub.wait_for(Ask::Reply, 1);
-    let second = ask("Snow?");
+    let second = ask(&served, "Snow?");
     tokio::time::sleep(Duration::from_millis(300)).await;
     Client::new().say(&served, "/s/hall/api/chat", "Hail?").await;
     assert_eq!(served.forwarded().len(), 2, "the second one waits");
