@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use crate::conversation::Conversation;
 use crate::error::raise;
 use crate::process::{self, OfProcess};
-use crate::runtime::{awaitable, block, runtime};
+use crate::runtime::{awaitable, block, runtime, settle};
 use crate::settings;
 pub(crate) use open::OpenStore;
 
@@ -31,7 +31,7 @@ pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
         let closed = block(py, store.close());
         outcome = outcome.and(closed);
     }
-    outcome
+    outcome.and(settle(py))
 }
 
 /// An encrypted store of conversations.

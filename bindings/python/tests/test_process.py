@@ -137,3 +137,17 @@ def test_asyncio_programs_that_end_early_do_no_harm(script, slow_model, end):
         slow_model.url,
     )
     finish(process)
+
+
+def test_a_program_that_ends_right_after_its_last_result_ends_well(tmp_path):
+    program = (
+        "import asyncio, sottovoce\n"
+        "async def talk():\n"
+        f"    async with sottovoce.Store(storage_root={str(tmp_path / 'store')!r}, key_file={str(tmp_path / 'key')!r}) as store:\n"
+        "        await asyncio.gather(*(store.scopes_async() for _ in range(20)))\n"
+        "asyncio.run(talk())\n"
+    )
+    # A crash in the interpreter's end was seen in one run of twelve.
+    for _ in range(15):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0, done.stderr
