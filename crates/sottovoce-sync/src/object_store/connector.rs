@@ -1,0 +1,149 @@
+//! The HTTP client of all services: with time-outs, a limit on what is read, and redirects to the same server alone
+
+use std::time::Duration;
+
+use ::object_store::ClientOptions;
+use ::object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService,
+};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Method, StatusCode};
+use http_body_util::{BodyExt, StreamBody};
+use reqwest::redirect::{Attempt, Policy};
+
+use super::answer::{Answer, Late, TooLong, code};
+use crate::remote::MAX_OBJECT;
+
+/// The time for a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// The longest silence of a server, besides the time that the request takes at `SLOWEST`.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// The slowest upload that still counts as one, in bytes a second.
+const SLOWEST: usize = 32 << 10;
+
+/// The most bytes of an answer. Objects have a limit of their own; a WebDAV server lists a folder in one answer.
+const LONGEST: usize = 2 * MAX_OBJECT;
+
+/// The most bytes that are read of an answer that is not a success.
+const LONGEST_REFUSAL: usize = 16 << 10;
+
+/// The most redirects of one request.
+const MOST_REDIRECTS: usize = 3;
+
+#[derive(Clone, Default)]
+pub(super) struct Connector {
+    /// Whether the server is this machine, so that nobody else sees what is sent without TLS.
+    pub(super) allow_http: bool,
+    /// Whether the server speaks WebDAV, where folders have to be created.
+    pub(super) is_webdav: bool,
+    pub(super) authorization: Option<HeaderValue>,
+}
+
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connector").field("allow_http", &self.allow_http).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Client {
+    http: reqwest::Client,
+    connector: Connector,
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> ::object_store::Result<HttpClient> {
+        let builder = reqwest::Client::builder();
+        // A proxy is another machine.
+        let builder = if self.allow_http { builder.no_proxy() } else { builder };
+        let http = builder
+            .https_only(!self.allow_http)
+            .connect_timeout(CONNECT)
+            .redirect(Policy::custom(redirect))
+            .user_agent(concat!("sottovoce/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|source| ::object_store::Error::Generic {
+                store: "HTTP",
+                source: Box::new(source),
+            })?;
+        Ok(HttpClient::new(Client { http, connector: self.clone() }))
+    }
+}
+
+/// Follows a redirect to the same server, as WebDAV servers send it for a folder. Another one gets neither requests nor credentials.
+fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let from = attempt.previous().last().map(reqwest::Url::origin);
+    if from.is_some_and(|from| from == attempt.url().origin())
+        && attempt.previous().len() <= MOST_REDIRECTS
+    {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+#[async_trait]
+impl HttpService for Client {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if let Some(authorization) = &self.connector.authorization {
+            request.headers_mut().insert(AUTHORIZATION, authorization.clone());
+        }
+        let method = request.method().clone();
+        let upload = Duration::from_secs((request.body().content_length() / SLOWEST) as u64);
+        let answer = tokio::time::timeout(SILENCE + upload, self.http.call(request)).await;
+        let (head, body) = answer.map_err(|_| late("the server is silent"))??.into_parts();
+        if head.status.is_success() {
+            return Ok(HttpResponse::from_parts(head, limit(body, LONGEST)));
+        }
+        let status = head.status;
+        let is_mkcol = method.as_str() == "MKCOL";
+        if is_mkcol && status == StatusCode::METHOD_NOT_ALLOWED {
+            // Another device has created this folder in the meantime.
+            let mut response = HttpResponse::new(Bytes::new().into());
+            *response.status_mut() = StatusCode::CREATED;
+            return Ok(response);
+        }
+        // A WebDAV server that lacks a folder; it is created then.
+        let lacks_folder = matches!(status, StatusCode::NOT_FOUND | StatusCode::CONFLICT);
+        if lacks_folder && self.connector.is_webdav && (method == Method::PUT || is_mkcol) {
+            return Ok(HttpResponse::from_parts(head, Bytes::new().into()));
+        }
+        // A refusal that cannot be read is still one.
+        let body = limit(body, LONGEST_REFUSAL).bytes().await.unwrap_or_default();
+        let header = head.headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
+        let header = header.and_then(|text| code(format!("<Code>{text}</Code>").as_bytes()));
+        let code = header.or_else(|| code(&body));
+        Err(HttpError::new(HttpErrorKind::Unknown, Answer { method, status, code }))
+    }
+}
+
+fn late(what: &'static str) -> HttpError {
+    HttpError::new(HttpErrorKind::Timeout, Late(what))
+}
+
+/// A body that ends with an error once it is too long or pauses for too long.
+fn limit(body: HttpResponseBody, longest: usize) -> HttpResponseBody {
+    let frames = stream::unfold(Some((body, longest)), |state| async move {
+        let (mut body, left) = state?;
+        let frame = match tokio::time::timeout(SILENCE, body.frame()).await {
+            Ok(frame) => frame?,
+            Err(_) => return Some((Err(late("the server has stopped in the middle")), None)),
+        };
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) => return Some((Err(error), None)),
+        };
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        match left.checked_sub(length) {
+            Some(left) => Some((Ok(frame), Some((body, left)))),
+            None => Some((Err(HttpError::new(HttpErrorKind::Decode, TooLong)), None)),
+        }
+    });
+    HttpResponseBody::new(StreamBody::new(frames.fuse()))
+}
