@@ -19,7 +19,7 @@ const OPEN: usize = 256;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The open conversations of a configured store, at most 256 of them.
+/// The open conversations of a configured store: at most 256 of them, and those in which a turn is in progress.
 ///
 /// All servers of one process share it. So turns of a conversation wait for each other whichever way they come in, and
 /// its tail and its index are in memory once.
@@ -30,6 +30,8 @@ pub struct OpenConversations {
     contexts: PersonaRegistry,
     metrics: Arc<Metrics>,
     open: Mutex<Open>,
+    /// Held by the server that deletes every hour what limits hide.
+    cleaning: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -56,8 +58,8 @@ impl OpenConversations {
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Self>> {
         let contexts = config.contexts(keys.clone(), Arc::clone(&clock))?;
-        let (metrics, open) = Default::default();
-        Ok(Arc::new(Self { config, keys, clock, contexts, metrics, open }))
+        let (metrics, open, cleaning) = Default::default();
+        Ok(Arc::new(Self { config, keys, clock, contexts, metrics, open, cleaning }))
     }
 
     /// The configuration.
@@ -90,14 +92,18 @@ impl OpenConversations {
         if let Some(known) = known {
             match known.store().profile().await {
                 Ok(_) => return Ok(known),
-                Err(Error::FolderReplaced { .. }) => drop(self.lock().conversations.remove(scope)),
+                Err(Error::FolderReplaced { .. }) => self.lock().remove(scope, &known),
                 Err(error) => return Err(error),
             }
         }
         let store: Arc<dyn ConversationStore> = Arc::new(self.store(scope).await?);
         let opened = self.config.conversation_builder(store)?.metrics(Arc::clone(&self.metrics));
-        // Another call may have opened it first.
-        Ok(self.lock().insert(scope, opened.build()))
+        let (conversation, dropped) = self.lock().insert(scope, opened.build());
+        if let Some(dropped) = dropped {
+            // Words that were spoken before a turn failed may be in memory only. Nobody waits for them to be stored.
+            tokio::spawn(async move { close(&dropped).await });
+        }
+        Ok(conversation)
     }
 
     /// [`open`](Self::open) for what will be said in it.
@@ -133,8 +139,10 @@ impl OpenConversations {
         self.lock().conversations.values().map(|used| used.conversation.clone()).collect()
     }
 
-    /// Deletes every hour what the limits of the open conversations hide. Runs until it is dropped.
+    /// Deletes every hour what the limits of the open conversations hide. Runs until it is dropped. If several servers call
+    /// it, one of them does it.
     pub async fn clean_hourly(&self) {
+        let _cleaning = self.cleaning.lock().await;
         loop {
             tokio::time::sleep(HOUR).await;
             self.cleanup().await;
@@ -153,14 +161,18 @@ impl OpenConversations {
     /// Waits for the turns in progress, and stores what was spoken. A server calls it last.
     pub async fn close(&self) {
         for conversation in self.all() {
-            if let Err(error) = conversation.close().await {
-                tracing::warn!(%error, "could not store the end of a turn");
-            }
+            close(&conversation).await;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn close(conversation: &Conversation) {
+    if let Err(error) = conversation.close().await {
+        tracing::warn!(%error, "could not store the end of a turn");
     }
 }
 
@@ -172,20 +184,35 @@ impl Open {
         Some(used.conversation.clone())
     }
 
-    /// Adds a conversation, or returns the one that is there. One too many drops the one whose last use is longest ago,
-    /// but rather none in which a turn is in progress.
-    fn insert(&mut self, scope: &Scope, conversation: Conversation) -> Conversation {
+    /// Adds a conversation, or returns the one that another call has added first. One too many drops the one whose last
+    /// use is longest ago, and none in which a turn is in progress: two turns of one conversation would not wait for each
+    /// other. Returns also the dropped one.
+    fn insert(
+        &mut self,
+        scope: &Scope,
+        conversation: Conversation,
+    ) -> (Conversation, Option<Conversation>) {
         if let Some(known) = self.used(scope) {
-            return known;
+            return (known, None);
         }
+        let mut dropped = None;
         if self.conversations.len() >= OPEN {
-            let age = |(_, used): &(&Scope, &Used)| (used.conversation.is_busy(), used.last);
-            let oldest = self.conversations.iter().min_by_key(age).map(|(scope, _)| scope.clone());
-            self.conversations.retain(|scope, _| oldest.as_ref() != Some(scope));
+            let resting =
+                self.conversations.iter().filter(|(_, used)| !used.conversation.is_busy());
+            let oldest = resting.min_by_key(|(_, used)| used.last).map(|(scope, _)| scope.clone());
+            dropped = oldest.and_then(|oldest| self.conversations.remove(&oldest));
         }
         let used = Used { last: self.uses, conversation: conversation.clone() };
         self.conversations.insert(scope.clone(), used);
-        conversation
+        (conversation, dropped.map(|dropped| dropped.conversation))
+    }
+
+    /// Removes a conversation, unless another call has put a newer one in its place.
+    fn remove(&mut self, scope: &Scope, old: &Conversation) {
+        let is_old = |used: &Used| Arc::ptr_eq(used.conversation.store(), old.store());
+        if self.conversations.get(scope).is_some_and(is_old) {
+            self.conversations.remove(scope);
+        }
     }
 }
 
@@ -242,6 +269,29 @@ mod tests {
         assert!(open.known(&named(0)).is_some() && open.known(&named(1)).is_some());
         assert_eq!(open.all().len(), OPEN);
         drop(turn);
+    }
+
+    #[tokio::test]
+    async fn a_turn_in_progress_keeps_its_conversation_open_however_many_there_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = conversations(folder.path());
+        let mut turns = Vec::new();
+        for id in 0..=OPEN {
+            turns.push(open.open(&named(id)).await.unwrap().host_turn().await.unwrap());
+        }
+        assert!(open.open(&named(0)).await.unwrap().is_busy(), "another turn would not wait");
+    }
+
+    #[tokio::test]
+    async fn a_conversation_that_was_opened_again_does_not_go_with_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = conversations(folder.path());
+        let old = open.open(&named(1)).await.unwrap();
+        open.lock().remove(&named(1), &old);
+        let again = open.open(&named(1)).await.unwrap();
+        open.lock().remove(&named(1), &old);
+        let known = open.known(&named(1)).unwrap();
+        assert!(Arc::ptr_eq(known.store(), again.store()));
     }
 
     #[tokio::test]

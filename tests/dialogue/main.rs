@@ -13,6 +13,7 @@ mod gauge;
 mod golden;
 mod memory;
 mod ollama;
+mod open_conversations;
 mod openai;
 mod own_model;
 mod personas;
