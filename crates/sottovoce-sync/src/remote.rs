@@ -21,7 +21,8 @@ pub const MAX_NAMES: usize = 100_000;
 /// No object may have the name of a folder: what a server then does is its own affair.
 ///
 /// Each operation may be repeated without harm. One that failed may have happened all the same, and may even happen later.
-/// After a `put` was cut off, some servers keep a truncated object; the caller must be able to recognise one.
+/// After a `put` was cut off, some servers keep a truncated object, even in place of one that a repeated `put` wrote. The caller
+/// must be able to recognise one.
 #[async_trait]
 pub trait Remote: std::fmt::Debug + Send + Sync {
     /// Writes an object of at most [`MAX_OBJECT`] bytes, and replaces an older one of that name.
