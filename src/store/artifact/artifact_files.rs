@@ -12,7 +12,7 @@ use crate::store::artifact::contents::{self, ArtifactContents};
 use crate::store::commit::committer::Committer;
 use crate::store::folder::{Folder, segments, unreadable};
 use crate::store::read::tail::Tail;
-use crate::store::record::artifact::{Artifact, ArtifactKind, is_id};
+use crate::store::record::artifact::{Artifact, ArtifactKind, Reuse, is_id};
 use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{ARTIFACTS, QUARANTINE};
@@ -102,15 +102,6 @@ pub(crate) fn file(
         profile.artifacts.insert(artifact.id.clone(), artifact.sha256.clone());
     })?;
     Ok(None)
-}
-
-/// Which listed artifact serves in place of a new one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reuse {
-    /// One with the same bytes.
-    SameBytes,
-    /// Only the same one: messages refer to it by its id.
-    SameId,
 }
 
 /// The listed artifact that serves in place of a new one, if there is one.

@@ -139,6 +139,15 @@ impl Drop for Artifact {
     }
 }
 
+/// Which listed artifact serves in place of a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    /// One with the same bytes.
+    SameBytes,
+    /// Only the same one: messages refer to it by its id.
+    SameId,
+}
+
 /// An artifact to be added. `Debug` shows no words.
 #[derive(Clone)]
 pub struct NewArtifact {
@@ -148,13 +157,15 @@ pub struct NewArtifact {
     pub(crate) mime_type: Option<String>,
     pub(crate) created_at: Option<Timestamp>,
     pub(crate) metadata: BTreeMap<String, String>,
+    pub(crate) reuse: Reuse,
 }
 
 impl NewArtifact {
     /// An artifact of this kind with this name.
     pub fn new(kind: ArtifactKind, name: impl Into<String>) -> Self {
         let (name, metadata) = (name.into(), BTreeMap::new());
-        Self { id: None, kind, name, mime_type: None, created_at: None, metadata }
+        let reuse = Reuse::SameBytes;
+        Self { id: None, kind, name, mime_type: None, created_at: None, metadata, reuse }
     }
 
     /// Sets the media type. The default depends on the contents: `text/plain` or `application/octet-stream`.
@@ -193,6 +204,7 @@ impl NewArtifact {
             mime_type: Some(artifact.mime_type.clone()),
             created_at: Some(artifact.created_at),
             metadata: artifact.metadata.clone(),
+            reuse: Reuse::SameId,
         }
     }
 }

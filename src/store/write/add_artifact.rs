@@ -5,11 +5,10 @@ use std::io::Read;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
-use crate::store::artifact::artifact_files::Reuse;
 use crate::store::artifact::artifact_writer;
 use crate::store::artifact::artifact_writer::Sealed;
 use crate::store::read::reader::Reader;
-use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
+use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact, Reuse};
 use crate::store::write::Writer;
 
 /// Adds an artifact, reading it to its end. Blocks.
@@ -38,7 +37,7 @@ fn seal(
     if let Some(id) = &new.id {
         artifact_files::remove_leftover(folder, &*reader.settings()?, id)?;
     }
-    let reuse = if new.id.is_some() { Reuse::SameId } else { Reuse::SameBytes };
+    let reuse = new.reuse;
     let known = |sha256: &str| {
         let profile = reader.settings().ok().filter(|_| reuse == Reuse::SameBytes)?;
         let same = artifact_files::same(folder, &profile, &new.kind, sha256).ok()??;

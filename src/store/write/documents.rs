@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
-use crate::store::artifact::artifact_files::Reuse;
 use crate::store::delete::cleanup;
 use crate::store::delete::limits;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::folder::document;
 use crate::store::read::tail::Tail;
-use crate::store::record::artifact::Artifact;
+use crate::store::record::artifact::{Artifact, Reuse};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::retention::Retention;
