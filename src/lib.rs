@@ -35,6 +35,7 @@
 //! | conversations in which the model plays a part | [`persona`] |
 //! | searching what was said | [`context::recall::Recall`], for people; [`conversation::MemoryTools`], for models |
 //! | backups, and conversations of other systems | [`export`], [`import`], the crate `sottovoce-import` |
+//! | what the devices of one owner exchange to share conversations | [`exchange`], the crate `sottovoce-sync` |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
@@ -52,6 +53,7 @@ pub mod conversation;
 mod crypto;
 mod directory;
 mod error;
+pub mod exchange;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod message;

@@ -17,6 +17,10 @@ pub(crate) enum Kind {
     ArtifactMeta,
     Backup,
     Recall,
+    Sync,
+    SyncHead,
+    SyncSegment,
+    SyncPiece,
 }
 
 impl Kind {
@@ -33,6 +37,10 @@ impl Kind {
             Self::ArtifactMeta => "artifact-meta",
             Self::Backup => "backup",
             Self::Recall => "recall",
+            Self::Sync => "sync",
+            Self::SyncHead => "sync-head",
+            Self::SyncSegment => "sync-segment",
+            Self::SyncPiece => "sync-piece",
         }
     }
 }

@@ -156,6 +156,20 @@ impl StreamOpener {
         (start, usize::try_from(end.saturating_sub(start)).unwrap_or(0))
     }
 
+    /// Opens a whole content; `None` if any of it was not sealed here. The plaintext should have the capacity for all of
+    /// it, since growing leaves unwiped copies.
+    pub(crate) fn open_all(&self, sealed: &[u8], text: &mut Vec<u8>) -> Option<()> {
+        let mut buffer = Zeroizing::new(Vec::with_capacity(SEGMENT));
+        for (number, segment) in sealed.chunks(SEGMENT).enumerate() {
+            let skipped = if number == 0 { HEADER } else { 0 };
+            buffer.clear();
+            buffer.extend_from_slice(segment.get(skipped..)?);
+            self.open(number as u64, &mut buffer)?;
+            text.extend_from_slice(&buffer);
+        }
+        Some(())
+    }
+
     /// Opens a segment in place; `None` if it was not sealed here.
     pub(crate) fn open(&self, segment: u64, bytes: &mut Vec<u8>) -> Option<()> {
         let last = (segment + 1) * SEGMENT as u64 >= self.sealed;

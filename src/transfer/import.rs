@@ -58,6 +58,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 pub use artifact::{ImportedArtifact, OpenContents};
+pub(crate) use backup::put_artifact_back;
 pub use backup::{Backup, OpenStore};
 pub use conversations::{ConversationReport, ImportedConversation, ImportedConversations};
 pub use facts::ImportedFacts;

@@ -3,7 +3,7 @@
 use crate::store::commit::write_presets::put;
 use std::sync::Arc;
 
-use crate::crypto::{SealingKey, random};
+use crate::crypto::{SealingKey, StreamSealer, random, text_length};
 use crate::error::{Error, Result};
 use crate::store::folder::document;
 use crate::store::folder::{Folder, HeadState};
@@ -106,8 +106,25 @@ impl Committer<'_> {
 
     /// Replaces a document. Durable once the folder is synced.
     pub(crate) fn stage(&self, document: Document, plaintext: &[u8]) -> Result<()> {
+        if document.may_be_long() && plaintext.len() > LONGEST_RECORD {
+            return self.stage_long(document, plaintext).map(drop);
+        }
         let line = self.key.seal(&document.associated(&self.folder.scope.parts()), plaintext)?;
         self.folder.directory.replace(document.file_name(), &line)
+    }
+
+    /// Replaces a document by one that is sealed as a stream, and reads it back first. Returns whether it read as written.
+    pub(crate) fn stage_long(&self, document: Document, plaintext: &[u8]) -> Result<bool> {
+        let (scope, name) = (self.folder.scope.parts(), document.file_name());
+        self.folder.directory.replace_verified(
+            name,
+            &mut |sink| {
+                let mut sealer = StreamSealer::new(self.key, &document.associated(&scope))?;
+                sealer.write(plaintext, sink)?;
+                sealer.finish(sink)
+            },
+            &mut |written| Ok(text_length(written.size()) == Some(plaintext.len() as u64)),
+        )
     }
 
     /// Changes the settings and records their revision in the head, both durably.

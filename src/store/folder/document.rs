@@ -3,9 +3,13 @@
 use crate::store::record::document::Document;
 use zeroize::Zeroizing;
 
+use crate::crypto::{HEADER, StreamOpener, text_length};
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, unreadable};
 use crate::store::record::finding::{Finding, FindingKind};
+
+/// The most bytes of a document that is sealed as a stream.
+const LONGEST: u64 = 1 << 30;
 
 /// The document's plaintext; `None` if there is none.
 pub(crate) fn read(folder: &Folder, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>> {
@@ -52,10 +56,70 @@ pub(crate) fn open(
     folder: &Folder,
     document: Document,
 ) -> Result<Option<Result<Zeroizing<Vec<u8>>, FindingKind>>> {
+    if document.may_be_long()
+        && let Some(sealed) = long(folder, document)?
+    {
+        let opened = open_long(folder, document, &sealed)?;
+        return Ok(Some(opened.map(|(text, _)| text)));
+    }
     let Some(bytes) = folder.directory.read(document.file_name())? else {
         return Ok(None);
     };
     folder.unseal(&document.associated(&folder.scope.parts()), &bytes).map(Some)
+}
+
+/// The bytes of a document that is sealed as a stream; `None` if there is none, or if it is an envelope. The first byte
+/// says which: a stream begins with the length of its header.
+pub(crate) fn long(folder: &Folder, document: Document) -> Result<Option<Vec<u8>>> {
+    let name = document.file_name();
+    let Some(source) = folder.directory.open(name)? else { return Ok(None) };
+    let failed = |error| Error::io("read the file", folder.directory.path().join(name), error);
+    let mut first = [0];
+    let read = source.read_at(0, &mut first).map_err(failed)?;
+    if read == 0 || usize::from(first[0]) != HEADER {
+        return Ok(None);
+    }
+    if source.size() > LONGEST {
+        let found = "a file over 1 GiB";
+        return Err(Error::NotPlain { path: folder.directory.path().join(name), found });
+    }
+    let mut sealed = vec![0; usize::try_from(source.size()).unwrap_or(0)];
+    let mut at = 0;
+    while let Some(rest) = sealed.get_mut(at..).filter(|rest| !rest.is_empty()) {
+        let read = source.read_at(at as u64, rest).map_err(failed)?;
+        if read == 0 {
+            break;
+        }
+        at += read;
+    }
+    sealed.truncate(at);
+    Ok(Some(sealed))
+}
+
+/// Opens a document that is sealed as a stream. Returns the id of the key that sealed it as well.
+pub(crate) fn open_long(
+    folder: &Folder,
+    document: Document,
+    sealed: &[u8],
+) -> Result<Result<(Zeroizing<Vec<u8>>, String), FindingKind>> {
+    let length = sealed.len() as u64;
+    let (Some(header), Some(size)) = (sealed.first_chunk::<HEADER>(), text_length(length)) else {
+        return Ok(Err(FindingKind::Damaged("it is cut off")));
+    };
+    let scope = folder.scope.parts();
+    let associated = document.associated(&scope);
+    let mut text = Zeroizing::new(Vec::with_capacity(usize::try_from(size).unwrap_or(0)));
+    for key in folder.sealing_keys()? {
+        let key = key?;
+        text.clear();
+        if StreamOpener::new(key, &associated, header, length)
+            .and_then(|opener| opener.open_all(sealed, &mut text))
+            .is_some()
+        {
+            return Ok(Ok((text, key.id().to_owned())));
+        }
+    }
+    Ok(Err(FindingKind::Unopenable))
 }
 
 /// The error for a document that does not open.

@@ -18,11 +18,14 @@ pub enum Document {
     Presets,
     /// The conversation's settings. [`Profile`](crate::store::Profile) reads and changes them.
     Profile,
+    /// What the device keeps of its sync with others, in the default conversation.
+    /// [`read_state`](crate::exchange::read_state) reads it. No export has it.
+    Sync,
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Calibration, Self::Imports, Self::Presets, Self::Profile];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Calibration, Self::Imports, Self::Presets, Self::Profile, Self::Sync];
 
     /// The document's file name in the conversation's folder.
     pub(crate) fn file_name(self) -> &'static str {
@@ -31,7 +34,13 @@ impl Document {
             Self::Imports => "imports",
             Self::Presets => "presets",
             Self::Profile => "profile",
+            Self::Sync => "sync",
         }
+    }
+
+    /// Whether its plaintext may be longer than an envelope can be. It is then sealed as a stream, as artifacts are.
+    pub(crate) fn may_be_long(self) -> bool {
+        matches!(self, Self::Imports | Self::Sync)
     }
 
     pub(crate) fn is_name(name: &[u8]) -> bool {
@@ -44,6 +53,7 @@ impl Document {
             Self::Imports => Kind::Imports,
             Self::Presets => Kind::Presets,
             Self::Profile => Kind::Profile,
+            Self::Sync => Kind::Sync,
         };
         AssociatedData::of(kind, scope, self.file_name())
     }

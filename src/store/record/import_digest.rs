@@ -1,6 +1,12 @@
 //! Identity of messages in all stores that they get into.
 
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::crypto::fingerprint;
+use crate::error::Error;
 use crate::message::{ChatMessage, IMPORTED_FROM};
 use crate::scope::Scope;
 
@@ -10,7 +16,9 @@ pub(crate) const SOTTOVOCE: &str = "sottovoce";
 /// Identifies a message wherever it gets: a digest of its system, its name there and its text. It does not change when the
 /// source moves, the store's key changes or redaction changes the text. A message that was said in a store of this format
 /// has its scope and number for a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// Its text, in `Display`, `Debug` and serde, is 32 lower-case hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(u128);
 
 impl Origin {
@@ -38,13 +46,12 @@ impl Origin {
     /// The identity that an imported message carries; `None` for any other message.
     pub(crate) fn of(message: &ChatMessage) -> Option<Self> {
         let (_, digits) = message.metadata.get(IMPORTED_FROM)?.rsplit_once(':')?;
-        let exact = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        exact.then(|| u128::from_str_radix(digits, 16).ok()).flatten().map(Self)
+        digits.parse().ok()
     }
 
     /// Stores the identity in the message.
     pub(crate) fn mark(self, message: &mut ChatMessage, system: &str) {
-        message.metadata.insert(IMPORTED_FROM.to_owned(), format!("{system}:{:032x}", self.0));
+        message.metadata.insert(IMPORTED_FROM.to_owned(), format!("{system}:{self}"));
     }
 
     pub(crate) fn to_bytes(self) -> [u8; 16] {
@@ -53,6 +60,57 @@ impl Origin {
 
     pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(bytes))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Accepts the digits in either case.
+impl FromStr for Origin {
+    type Err = Error;
+
+    fn from_str(digits: &str) -> Result<Self, Error> {
+        let exact = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let number = exact.then(|| u128::from_str_radix(digits, 16).ok()).flatten();
+        let reason = "a message's origin is 32 hexadecimal digits";
+        number.map(Self).ok_or(Error::InvalidMessage { reason })
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(Digits)
+    }
+}
+
+/// Parses an origin without copying its text.
+struct Digits;
+
+impl serde::de::Visitor<'_> for Digits {
+    type Value = Origin;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("32 hexadecimal digits")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Origin, E> {
+        text.parse().map_err(|_| E::custom("not an origin"))
     }
 }
 

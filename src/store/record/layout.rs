@@ -21,6 +21,9 @@ pub(crate) const RECALL: &str = "recall";
 /// Quarantined files, in a conversation's folder and in its folders of packs, snapshots and artifacts.
 pub(crate) const QUARANTINE: &str = "quarantine";
 
+/// The folder in the root with the lock of the process that syncs.
+pub(crate) const SYNCING: &str = "syncing";
+
 /// The catalog of conversations, in the root.
 pub(crate) const CATALOG: &str = "catalog";
 

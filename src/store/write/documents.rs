@@ -10,7 +10,7 @@ use crate::store::delete::limits;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::folder::document;
 use crate::store::read::tail::Tail;
-use crate::store::record::artifact::{Artifact, Reuse};
+use crate::store::record::artifact::{Artifact, Reuse, is_id};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::retention::Retention;
@@ -21,6 +21,9 @@ use crate::store::settings::summary::Summary;
 use crate::store::snapshot::restore_job::RestoreJob;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::{Writer, publish_all};
+
+/// The most bytes of the state of sync: 512 MiB.
+const LONGEST_STATE: usize = 512 << 20;
 
 impl Writer {
     /// Changes the settings.
@@ -116,11 +119,25 @@ impl Writer {
         self.locked(|committer, _, _| committer.replace(document, plaintext))
     }
 
+    /// Replaces the state of sync, which may be longer than any message.
+    pub(crate) fn write_state(&mut self, plaintext: &[u8]) -> Result<()> {
+        let (size, limit) = (plaintext.len(), LONGEST_STATE);
+        if size > limit {
+            return Err(Error::TooLarge { size, limit });
+        }
+        document::check_replaceable(&self.reader.folder, Document::Sync)?;
+        self.locked(|committer, _, _| committer.replace(Document::Sync, plaintext))
+    }
+
     /// Refuses a document that may not be written.
     pub(super) fn check_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
         if matches!(document, Document::Presets | Document::Profile) {
             let reason =
                 "the settings are changed with `change_profile`, so that no change is lost";
+            return Err(Error::InvalidMessage { reason });
+        }
+        if document == Document::Sync {
+            let reason = "the state of sync is written with `exchange::write_state`";
             return Err(Error::InvalidMessage { reason });
         }
         let (size, limit) = (plaintext.len(), self.limits.max_message_bytes);
@@ -153,6 +170,23 @@ impl Writer {
         self.locked(|committer, tail, _| {
             committer.check_settings(tail)?;
             artifact_files::delete(committer, tail, ids.iter().map(String::as_str))
+        })
+    }
+
+    /// The same, and marks those as deleted that were never here.
+    pub(crate) fn delete_received_artifacts(&mut self, ids: &[String]) -> Result<()> {
+        self.locked(|committer, tail, _| {
+            committer.check_settings(tail)?;
+            let ids = ids.iter().map(String::as_str).filter(|id| is_id(id));
+            let marks =
+                |profile: &Profile, id: &str| profile.artifacts.get(id) == Some(&String::new());
+            if ids.clone().all(|id| marks(&tail.profile, id)) {
+                return Ok(());
+            }
+            artifact_files::delete(committer, tail, ids.clone())?;
+            committer.change_profile(tail, |profile| {
+                profile.artifacts.extend(ids.map(|id| (id.to_owned(), String::new())));
+            })
         })
     }
 

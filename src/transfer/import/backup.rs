@@ -24,6 +24,7 @@ use crate::transfer::import::{ConversationReport, given};
 use receive::Receiver;
 
 pub use receive::OpenStore;
+pub(crate) use receive::put_artifact_back;
 
 /// The most bytes of a sealed file's first line.
 const LONGEST_LINE: usize = 4096;

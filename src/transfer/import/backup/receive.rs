@@ -332,7 +332,7 @@ fn restore_documents(runtime: &Handle, store: &FileConversationStore, head: &Hea
 }
 
 /// Restores an artifact that is listed already. Returns whether it was missing.
-fn put_artifact_back(
+pub(crate) fn put_artifact_back(
     store: &FileConversationStore,
     artifact: &Artifact,
     content: &mut dyn Read,

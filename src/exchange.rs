@@ -1,0 +1,120 @@
+//! What devices that share conversations exchange: messages with their identity, forgettings, settings, snapshots and
+//! artifacts. The crate `sottovoce-sync` carries these between devices; this module says what there is to carry, and
+//! stores what arrives.
+//!
+//! A message's [`Origin`] is its identity in all stores. It keeps it wherever it goes, so that nothing is stored twice and
+//! what was forgotten on one device is forgotten on all of them.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use sottovoce::exchange::{Exchange, Incoming};
+//! use sottovoce::{ChatMessage, ChatRole, ConversationStore, EncryptionKey, StoreOptions};
+//!
+//! # let (phone, kitchen) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let open = |folder: &std::path::Path| {
+//! #     let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
+//! #     StoreOptions::new(key).open(folder.to_owned())
+//! # };
+//! let phone = Exchange::new(open(phone.path()).await?);
+//! let kitchen = Exchange::new(open(kitchen.path()).await?);
+//! let said = ChatMessage::at(ChatRole::User, "Buy milk", "2025-08-24T16:36:25Z".parse()?);
+//! phone.store().append_message(said).await?;
+//!
+//! let read = phone.messages(0).await?;
+//! let messages = read.messages.into_iter().map(|shared| shared.message).collect();
+//! let received = kitchen.receive(Incoming { messages, ..Incoming::default() }).await?;
+//! assert_eq!(received.taken, 1);
+//! # Ok(())
+//! # }
+//! ```
+
+mod artifact;
+mod message;
+mod receive;
+mod settings;
+mod snapshot;
+mod space_key;
+mod state;
+mod stretch;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::store::record::import_digest::Origin;
+pub use message::SharedMessage;
+pub use receive::{Incoming, Received};
+pub use snapshot::SharedSnapshot;
+pub use space_key::{ObjectKind, SpaceKey};
+pub use state::{SyncLock, read_state, try_lock, write_state};
+pub use stretch::{Stretch, StretchMessage};
+
+use crate::error::Result;
+use crate::scope::Scope;
+use crate::store::commit::import_tombstones;
+use crate::store::delete::forgotten_conversation;
+use crate::store::{FileConversationStore, blocking};
+
+/// What a conversation has for other devices, and what it takes from them.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    store: FileConversationStore,
+}
+
+/// How far a conversation has changed. While it is equal, nothing has changed here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Position {
+    /// The highest number assigned so far.
+    pub last_seq: u64,
+    /// The revision of the settings. Forgetting, snapshots and artifacts change it or `last_seq` too.
+    pub rev: u64,
+}
+
+impl Exchange {
+    /// The exchange of a conversation.
+    pub fn new(store: FileConversationStore) -> Self {
+        Self { store }
+    }
+
+    /// The conversation.
+    pub fn store(&self) -> &FileConversationStore {
+        &self.store
+    }
+
+    /// How far the conversation has changed. Reads no messages.
+    ///
+    /// # Errors
+    /// What prevents reading the conversation.
+    pub async fn position(&self) -> Result<Position> {
+        let reader = Arc::clone(self.store.reader());
+        blocking(move || {
+            let tail = reader.newest()?;
+            tail.check_settings(&reader.folder)?;
+            Ok(Position { last_seq: tail.last_seq, rev: tail.profile.rev })
+        })
+        .await
+    }
+
+    /// The messages that were forgotten in this conversation, and those that a device was told to forget. In the default
+    /// conversation also those of conversations that were removed. What retention limits removed is not among them.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`](crate::Error::Damaged) if the list of forgotten messages is missing or not the newest one.
+    pub async fn forgotten(&self) -> Result<BTreeSet<Origin>> {
+        let reader = Arc::clone(self.store.reader());
+        blocking(move || import_tombstones::listed(&reader.folder, &*reader.settings()?)).await
+    }
+
+    /// Whether a conversation of the same store was forgotten completely and removed. The store knows such conversations
+    /// by digests alone, so it cannot list them.
+    ///
+    /// # Errors
+    /// What prevents reading the default conversation's settings.
+    pub async fn is_removed(&self, scope: &Scope) -> Result<bool> {
+        let (reader, id) = (Arc::clone(self.store.reader()), forgotten_conversation::id(scope));
+        blocking(move || Ok(reader.of_root().settings()?.forgotten_scopes.contains_key(&id))).await
+    }
+}

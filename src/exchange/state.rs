@@ -1,0 +1,67 @@
+//! What the process that syncs keeps between its runs, and the lock that makes it the only one.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use crate::directory::{Directory, Lock};
+use crate::error::{Error, Result};
+use crate::scope::Scope;
+use crate::store::folder::document;
+use crate::store::record::document::Document;
+use crate::store::record::layout::SYNCING;
+use crate::store::{FileConversationStore, blocking};
+
+/// The state of sync, as it was last written; `None` if it never was. It is sealed beside the default conversation's
+/// messages, in a document that is in no export and that forgetting leaves.
+///
+/// # Errors
+/// [`Error::Damaged`], [`Error::WrongKey`] or [`Error::NewerFormat`] for a file that does not open.
+pub async fn read_state(root: &FileConversationStore) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    let reader = Arc::clone(root.reader());
+    blocking(move || document::read(&reader.folder.of_root(), Document::Sync)).await
+}
+
+/// Replaces the state of sync, durably. After a power cut it is the old or the new one, complete.
+///
+/// # Errors
+/// [`Error::OtherScope`] unless `root` is the default conversation; those of appending.
+pub async fn write_state(root: &FileConversationStore, text: &[u8]) -> Result<()> {
+    if **root.scope() != Scope::Default {
+        return Err(Error::OtherScope);
+    }
+    let text = Zeroizing::new(text.to_vec());
+    let writer = Arc::clone(root.writer());
+    blocking(move || writer.blocking_lock().write_state(&text)).await
+}
+
+/// Held by the one process of a store that syncs. Dropping it lets another one sync.
+pub struct SyncLock {
+    _lock: Box<dyn Lock>,
+}
+
+/// Takes the lock of sync for the store that has this conversation. `None` while another process or another handle
+/// holds it.
+///
+/// # Errors
+/// What prevents writing to the store's folder.
+pub async fn try_lock(root: &FileConversationStore) -> Result<Option<SyncLock>> {
+    let reader = Arc::clone(root.reader());
+    blocking(move || {
+        let folder: Arc<dyn Directory> = reader.folder.root.folder(SYNCING);
+        match folder.lock(Duration::ZERO) {
+            Ok(lock) => Ok(Some(SyncLock { _lock: lock })),
+            Err(Error::LockTimeout { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    })
+    .await
+}
+
+impl fmt::Debug for SyncLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SyncLock").finish_non_exhaustive()
+    }
+}
