@@ -88,6 +88,14 @@ fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     }
 }
 
+impl Client {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let upload = Duration::from_secs((request.body().content_length() / SLOWEST) as u64);
+        let answer = tokio::time::timeout(SILENCE + upload, self.http.call(request)).await;
+        answer.map_err(|_| late("the server is silent"))?
+    }
+}
+
 #[async_trait]
 impl HttpService for Client {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
@@ -95,14 +103,18 @@ impl HttpService for Client {
             request.headers_mut().insert(AUTHORIZATION, authorization.clone());
         }
         let method = request.method().clone();
-        let upload = Duration::from_secs((request.body().content_length() / SLOWEST) as u64);
-        let answer = tokio::time::timeout(SILENCE + upload, self.http.call(request)).await;
-        let (head, body) = answer.map_err(|_| late("the server is silent"))??.into_parts();
+        let is_mkcol = method.as_str() == "MKCOL";
+        let again = is_mkcol.then(|| request.clone());
+        let mut response = self.send(request).await?;
+        // Apache also refuses a folder that another device creates at the same moment. Asked again, it says that it is there.
+        if let Some(again) = again.filter(|_| response.status() == StatusCode::FORBIDDEN) {
+            response = self.send(again).await?;
+        }
+        let (head, body) = response.into_parts();
         if head.status.is_success() {
             return Ok(HttpResponse::from_parts(head, limit(body, LONGEST)));
         }
         let status = head.status;
-        let is_mkcol = method.as_str() == "MKCOL";
         if is_mkcol && status == StatusCode::METHOD_NOT_ALLOWED {
             // Another device has created this folder in the meantime.
             let mut response = HttpResponse::new(Bytes::new().into());

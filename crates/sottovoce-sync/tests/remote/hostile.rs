@@ -333,3 +333,29 @@ async fn a_silent_server_ends_in_an_error() {
     let error = server.webdav().get("a").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
 }
+
+#[tokio::test]
+async fn a_folder_that_another_device_creates_at_the_same_moment_is_no_refusal() {
+    // As Apache answers, if the other device was faster, and if nobody may create folders.
+    for (second, created) in
+        [("405 Method Not Allowed", Ok(())), ("403 Forbidden", Err(ErrorKind::Refused))]
+    {
+        let count = AtomicUsize::new(0);
+        let server = Server::start(move |head, mut stream| {
+            let folders = count.fetch_add(head.starts_with("MKCOL").into(), Ordering::Relaxed);
+            let status = match (head.starts_with("MKCOL"), folders) {
+                (true, 0) => "403 Forbidden",
+                (true, _) => second,
+                (false, 0) => "409 Conflict",
+                (false, _) => "201 Created",
+            };
+            async move {
+                stream.write_all(answer(status, "", "").as_bytes()).await.ok();
+                while matches!(stream.read(&mut [0; 1024]).await, Ok(1..)) {}
+            }
+        })
+        .await;
+        let put = soon(server.webdav().put("a/b", "x".into())).await;
+        assert_eq!(put.map_err(|error| error.kind()), created);
+    }
+}
