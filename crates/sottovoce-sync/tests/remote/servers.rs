@@ -71,11 +71,12 @@ async fn real_servers_keep_the_contract() {
 async fn real_servers_tell_a_missing_container_and_wrong_credentials() {
     for server in servers() {
         let missing = server.with("sync-tests", "sync-missing").open();
-        for error in [
-            missing.get("a").await.unwrap_err(),
-            missing.put("a/b", "x".into()).await.unwrap_err(),
-            missing.list("a").await.unwrap_err(),
-        ] {
+        let mut results = vec![missing.list("a").await.map(drop)];
+        if !server.credentials.contains("# only listings") {
+            results.push(missing.get("a").await.map(drop));
+            results.push(missing.put("a/b", "x".into()).await);
+        }
+        for error in results.into_iter().map(Result::unwrap_err) {
             assert_eq!(error.kind(), ErrorKind::NoContainer, "{error}");
         }
         // Moto says that it has deleted something there.
