@@ -4,8 +4,6 @@ What is said on standard error names each check by what it shows. Environment: S
 programs, NODE_BIN the folder of Node's commands, OLD_PYTHON an interpreter with an older SDK.
 """
 
-import importlib
-import inspect
 import logging
 import sys
 import time
@@ -14,18 +12,10 @@ import warnings
 from pathlib import Path
 
 import anyio
+from checks import checks
 from mcp import MCPDeprecationWarning
 
 LIMIT = 120
-
-
-def checks(names):
-    for name in names:
-        module = importlib.import_module(f"check_{name}")
-        for function in list(vars(module).values()):
-            is_own = inspect.iscoroutinefunction(function) and function.__module__ == module.__name__
-            if is_own and not function.__name__.startswith("_"):
-                yield name, function
 
 
 async def bounded(function):
@@ -37,10 +27,8 @@ def main():
     # Older revisions of the protocol are what is tried too.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     logging.getLogger("mcp").setLevel(logging.ERROR)
-    here = Path(__file__).parent
-    names = sys.argv[1:] or sorted(path.stem.removeprefix("check_") for path in here.glob("check_*.py"))
     failed, begun = [], time.monotonic()
-    for name, function in checks(names):
+    for name, function in checks(Path(__file__).parent, sys.argv[1:]):
         words = f"{name}: {function.__name__.replace('_', ' ')}"
         at = time.monotonic()
         try:

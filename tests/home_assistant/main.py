@@ -4,8 +4,6 @@ Environment: SOTTOVOCE is the program, HA_SYSTEM the folder in which Home Assist
 """
 
 import asyncio
-import importlib
-import inspect
 import sys
 import time
 import traceback
@@ -16,20 +14,11 @@ sys.path.append(str(HERE.parent / "clients"))
 LIMIT = 300
 
 
-def checks(names):
-    for name in names:
-        module = importlib.import_module(f"check_{name}")
-        for function in list(vars(module).values()):
-            is_own = inspect.iscoroutinefunction(function) and function.__module__ == module.__name__
-            if is_own and not function.__name__.startswith("_"):
-                yield name, function
-
-
 async def main():
+    from checks import checks
     from house import House
 
-    names = sys.argv[1:] or sorted(path.stem.removeprefix("check_") for path in HERE.glob("check_*.py"))
-    found, failed, begun = list(checks(names)), 0, time.monotonic()
+    found, failed, begun = list(checks(HERE, sys.argv[1:])), 0, time.monotonic()
     async with House() as house:
         version = (await house.call("GET", "/api/config"))["version"]
         print(f"Home Assistant {version} answers after {time.monotonic() - begun:.0f}s", file=sys.stderr)
