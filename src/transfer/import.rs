@@ -1,8 +1,8 @@
 //! Imports: what a reader of another system builds, and how it gets into a store.
 //!
 //! A reader turns the records of its system into [`ImportedMessages`] of one conversation, or into
-//! [`ImportedConversations`]. Importing these stores what the store has not had yet: a message that an earlier import
-//! stored, or that was forgotten since, is not stored again. Sources are only ever read; what cannot be taken is a
+//! [`ImportedConversations`]. Importing these stores what the store has not had yet: a message that is there, or that was
+//! forgotten there, is not stored again. Sources are only ever read; what cannot be taken is a
 //! [`Refusal`] with its reason. The crate `sottovoce-import` has readers for several systems. [`Backup`] imports what an
 //! [`Exporter`](crate::transfer::export::Exporter) has written.
 //!
@@ -171,11 +171,11 @@ impl ImportedMessage {
 pub struct ImportReport {
     /// The number of stored messages.
     pub taken: usize,
-    /// The number of messages that an earlier import had stored.
+    /// The number of messages that were here already.
     pub already_there: usize,
-    /// The number of messages that an earlier import had stored and that were forgotten since. They stay forgotten.
+    /// The number of messages that were forgotten here. They stay forgotten.
     pub forgotten: usize,
-    /// The number of messages that were here and that the owner of the export had forgotten. They are forgotten here too.
+    /// The number of messages that were here and had been forgotten in the exported store. They are forgotten here too.
     pub removed: usize,
     /// The refused records, sorted by name.
     pub refused: Vec<Refusal>,

@@ -12,7 +12,7 @@ use crate::store::record::layout::{RECALL, SNAPSHOTS};
 pub enum Document {
     /// The token calibration: what a model's token counts have taught about the length of texts.
     Calibration,
-    /// The digests of imported messages that were forgotten afterwards.
+    /// The digests of the messages that somebody forgot, and of imported ones that limits removed.
     Imports,
     /// The store's presets. They belong to the default conversation and are read and changed with its settings.
     Presets,

@@ -108,7 +108,7 @@ pub struct Profile {
     /// Conversations that were forgotten completely and have no folder any more. In the default conversation only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) forgotten_scopes: BTreeMap<String, ForgottenConversation>,
-    /// The revision of the list of forgotten imported messages.
+    /// The revision of the list of forgotten messages that no import may bring back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) imports: u64,
     /// Whether a repair replaced settings that could not be read. A backup may then restore the persona.

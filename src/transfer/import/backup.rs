@@ -1,5 +1,6 @@
 //! Imports of this library's own exports. An empty conversation becomes exactly the exported one. Into any other,
-//! messages are merged: none is doubled, and none that was forgotten comes back.
+//! messages are merged: none is doubled, none that was forgotten here comes back, and those that were forgotten in the
+//! exported store are forgotten here too.
 
 mod artifacts;
 mod copies;
@@ -68,9 +69,10 @@ impl Backup {
     /// each record and `done` after each conversation.
     ///
     /// An empty conversation becomes the exported one, with its numbers; its prompts are the same to the byte. Into any
-    /// other conversation, messages are added that it neither has nor had. Nothing in it is deleted, hidden or cleared,
-    /// unless the export has it too; its limits do not change; and it gets no persona of another conversation. The
-    /// report lists what was left out.
+    /// other conversation, messages are added that it neither has nor had, and those that somebody forgot in the exported
+    /// store are forgotten here too. Nothing else in it is deleted. Only messages that the export has too are hidden or
+    /// cleared; its limits do not change; and it gets no persona of another conversation. The report lists what was left
+    /// out.
     ///
     /// Import again to continue an import that was interrupted, or whose future was dropped.
     ///

@@ -31,8 +31,9 @@ Exit codes:
 ///
 /// Each conversation goes into the scope that it came from. An empty conversation becomes exactly the exported one,
 /// with its message numbers, settings, artifacts, snapshots and limits. Into any other, messages are merged: none is
-/// stored twice, and no forgotten message comes back. Messages that exist only here are never deleted, hidden or
-/// cleared, limits stay, and no persona moves to another conversation. The result lists what was left out.
+/// stored twice, no message that was forgotten here comes back, and those that were forgotten in the exported store are
+/// forgotten here too. Nothing else is deleted. Messages that exist only here are never hidden or cleared, limits stay,
+/// and no persona moves to another conversation. The result lists what was left out.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
