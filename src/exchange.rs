@@ -39,6 +39,7 @@ mod state;
 mod stretch;
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,15 @@ impl Exchange {
     pub async fn forgotten(&self) -> Result<BTreeSet<Origin>> {
         let reader = Arc::clone(self.store.reader());
         blocking(move || import_tombstones::listed(&reader.folder, &*reader.settings()?)).await
+    }
+
+    /// The numbers of the messages that were forgotten in this conversation.
+    ///
+    /// # Errors
+    /// What prevents reading the conversation.
+    pub async fn forgotten_numbers(&self) -> Result<Vec<RangeInclusive<u64>>> {
+        let reader = Arc::clone(self.store.reader());
+        blocking(move || Ok(reader.newest()?.erased.ranges().collect())).await
     }
 
     /// Whether a conversation of the same store was forgotten completely and removed. The store knows such conversations

@@ -3,7 +3,9 @@
 mod contract;
 mod faulty;
 mod memory;
+mod texts;
 
 pub use contract::remote_contract;
 pub use faulty::{Faults, Faulty};
 pub use memory::MemoryRemote;
+pub use texts::live_texts;

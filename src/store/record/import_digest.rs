@@ -30,11 +30,7 @@ impl Origin {
     }
 
     /// The identity of a message that was said in a store of this format, under a number.
-    pub(crate) fn at_home(
-        scope: &Scope,
-        seq: u64,
-        message: &ChatMessage,
-    ) -> serde_json::Result<Self> {
+    pub fn at_home(scope: &Scope, seq: u64, message: &ChatMessage) -> serde_json::Result<Self> {
         Self::new(SOTTOVOCE, &format!("{scope}#{seq}"), message)
     }
 
@@ -54,11 +50,13 @@ impl Origin {
         message.metadata.insert(IMPORTED_FROM.to_owned(), format!("{system}:{self}"));
     }
 
-    pub(crate) fn to_bytes(self) -> [u8; 16] {
+    /// The identity as bytes.
+    pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
 
-    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
+    /// The identity with these bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(bytes))
     }
 }

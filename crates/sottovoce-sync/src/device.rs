@@ -1,0 +1,169 @@
+//! This device: what it shares, what it has published, and what it has read of others
+
+mod apply;
+mod collect;
+pub(crate) mod home;
+mod origins;
+mod pieces;
+mod publish;
+mod receive;
+mod registers;
+mod rewrite;
+pub(crate) mod selection;
+pub(crate) mod state;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+
+use sottovoce::exchange::{Exchange, Origin};
+use sottovoce::{FileConversationStore, Scope};
+
+use crate::device::home::Home;
+use crate::device::state::State;
+use crate::id::Id;
+use crate::report::{SyncProgress, SyncReport};
+use crate::stream::objects::Objects;
+use crate::sync_error::{SyncError, SyncResult};
+
+/// How often a sync begins anew because the remote's state of the own stream was another than expected.
+const ATTEMPTS: usize = 3;
+
+/// One store at work on its space.
+pub(crate) struct Device {
+    pub(crate) home: Home,
+    pub(crate) root: FileConversationStore,
+    pub(crate) objects: Objects,
+    pub(crate) state: State,
+    /// While this stream has not begun: the messages that other streams have, and those of the streams that this one
+    /// takes the place of.
+    heard: Heard,
+    inherited: Heard,
+    has_heard: bool,
+}
+
+/// Messages of each conversation.
+type Heard = HashMap<Scope, HashSet<Origin>>;
+
+/// How a sync is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Thoroughness {
+    /// Asks known devices for what is new.
+    Poll,
+    /// Also looks for new devices, checks the own stream, and tells others what was read.
+    Full,
+}
+
+impl Device {
+    pub(crate) fn new(
+        home: Home,
+        root: FileConversationStore,
+        objects: Objects,
+        state: State,
+    ) -> Self {
+        let (heard, inherited) = (Heard::new(), Heard::new());
+        Self { home, root, objects, state, heard, inherited, has_heard: false }
+    }
+
+    /// Receives what is new, and publishes what is new here.
+    pub(crate) async fn sync(
+        &mut self,
+        thoroughness: Thoroughness,
+        progress: &(dyn Fn(SyncProgress) + Send + Sync),
+    ) -> SyncResult<SyncReport> {
+        if self.state.closed {
+            return Err(SyncError::Closed);
+        }
+        let mut report = SyncReport::default();
+        if self.is_restored().await? {
+            report.began_again = true;
+            self.begin_stream().await?;
+        }
+        for _ in 0..ATTEMPTS {
+            self.receive(thoroughness, &mut report, progress).await?;
+            if self.publish(thoroughness, &mut report, progress).await? {
+                self.state.synced_at = Some(self.home.now());
+                self.save().await?;
+                return Ok(report);
+            }
+            report.began_again = true;
+            self.begin_stream().await?;
+        }
+        Err(SyncError::Contested)
+    }
+
+    pub(crate) async fn save(&self) -> SyncResult<()> {
+        self.state.write(&self.root).await
+    }
+
+    /// Leaves the stream for a new one: the remote, this store or another copy of it is not in the state that this
+    /// device left it in.
+    pub(crate) async fn begin_stream(&mut self) -> SyncResult<()> {
+        let mut lasts = BTreeMap::new();
+        for scope in self.shared_scopes().await? {
+            let position = self.exchange(&scope).await?.position().await?;
+            lasts.insert(scope.to_string(), position.last_seq);
+        }
+        let device = self.home.new_id()?;
+        self.state.begin_stream(device, lasts);
+        self.heard.clear();
+        self.inherited.clear();
+        self.has_heard = false;
+        self.save().await
+    }
+
+    /// The conversations of this store that are shared.
+    async fn shared_scopes(&self) -> SyncResult<Vec<Scope>> {
+        let mut scopes = self.home.conversations.scopes().await?;
+        scopes.retain(|scope| self.state.selection.includes(scope));
+        Ok(scopes)
+    }
+
+    async fn exchange(&self, scope: &Scope) -> SyncResult<Exchange> {
+        Ok(Exchange::new(self.home.conversations.open(scope).await?))
+    }
+
+    /// Whether a conversation was restored from an older copy since it was published.
+    async fn is_restored(&self) -> SyncResult<bool> {
+        let scopes: HashSet<Scope> = self.home.conversations.scopes().await?.into_iter().collect();
+        for (text, published) in &self.state.own.scopes {
+            let Ok(scope) = text.parse::<Scope>() else { continue };
+            if published.seq == 0 || !self.state.selection.includes(&scope) {
+                continue;
+            }
+            if !scopes.contains(&scope) {
+                if !self.is_removed(&scope).await? {
+                    return Ok(true);
+                }
+                continue;
+            }
+            let exchange = self.exchange(&scope).await?;
+            let position = exchange.position().await?;
+            if position == published.position {
+                continue;
+            }
+            if position.last_seq < published.seq {
+                // A conversation that was forgotten and begun again counts from the start.
+                return Ok(true);
+            }
+            let now = exchange.message_origin(published.seq).await?;
+            if now.is_some() && published.origin.is_some() && now != published.origin {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn is_removed(&self, scope: &Scope) -> SyncResult<bool> {
+        Ok(Exchange::new(self.root.clone()).is_removed(scope).await?)
+    }
+
+    fn new_id(&self) -> SyncResult<Id> {
+        self.home.new_id()
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("state", &self.state).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,180 @@
+//! Applies what another device has published to the conversations of this store
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sottovoce::Scope;
+use sottovoce::exchange::{Exchange, Incoming, SharedSnapshot};
+
+use crate::device::Device;
+use crate::device::pieces::Contents;
+use crate::device::registers::{self, ARTIFACT, SNAPSHOT, digest};
+use crate::device::state::Known;
+use crate::id::Id;
+use crate::report::{Problem, SyncReport};
+use crate::stream::change::{Batch, Register};
+use crate::sync_error::SyncResult;
+
+/// What batches say about one conversation.
+#[derive(Default)]
+struct News {
+    incoming: Incoming,
+    removed: bool,
+    set: BTreeMap<String, Register>,
+}
+
+impl Device {
+    pub(super) async fn apply(
+        &mut self,
+        device: Id,
+        batches: Vec<Batch>,
+        report: &mut SyncReport,
+    ) -> SyncResult<()> {
+        let mut news: BTreeMap<Scope, News> = BTreeMap::new();
+        for batch in batches {
+            let scope = match batch.scope.parse::<Scope>() {
+                Ok(scope) if self.state.selection.includes(&scope) => scope,
+                Ok(_) => continue,
+                Err(_) => {
+                    report.problems.push(Problem::UnknownScope);
+                    continue;
+                }
+            };
+            let found = news.entry(scope.clone()).or_default();
+            found.incoming.forgotten.extend(batch.gone);
+            found.removed |= batch.removed;
+            for (name, register) in batch.set {
+                let newest = found.set.get(&name);
+                if newest.is_none_or(|newest| newest.stamp <= register.stamp) {
+                    found.set.insert(name, register);
+                }
+            }
+            let said = batch.said.into_iter().filter_map(|said| said.shared(&scope));
+            found.incoming.messages.extend(said);
+        }
+        for (scope, news) in news {
+            self.apply_to(device, &scope, news, report).await?;
+        }
+        Ok(())
+    }
+
+    async fn apply_to(
+        &mut self,
+        device: Id,
+        scope: &Scope,
+        news: News,
+        report: &mut SyncReport,
+    ) -> SyncResult<()> {
+        let News { mut incoming, removed, set } = news;
+        if self.state.begun.is_some() {
+            let place = match self.state.own.replaces.contains(&device) {
+                true => &mut self.inherited,
+                false => &mut self.heard,
+            };
+            let origins = place.entry(scope.clone()).or_default();
+            origins.extend(incoming.messages.iter().map(|message| message.origin));
+        }
+        let exchange = self.exchange(scope).await?;
+        let before = exchange.position().await?;
+        let mut artifacts = Vec::new();
+        let won = self.winners(scope, &exchange, set).await?;
+        for (name, register) in &won {
+            let value = (!register.value.is_null()).then(|| register.value.clone());
+            if let Some(id) = name.strip_prefix(ARTIFACT) {
+                artifacts.push((id.to_owned(), value));
+            } else if let Some(id) = name.strip_prefix(SNAPSHOT) {
+                let snapshot = value.map(serde_json::from_value::<SharedSnapshot>).transpose();
+                match snapshot {
+                    Ok(snapshot) => drop(incoming.snapshots.insert(id.to_owned(), snapshot)),
+                    Err(_) => report.problems.push(Problem::UnknownSetting),
+                }
+            } else {
+                incoming.settings.insert(name.clone(), value);
+            }
+        }
+        let received = exchange.receive(incoming).await?;
+        report.received += received.taken;
+        report.removed += received.removed;
+        for (id, value) in artifacts {
+            self.apply_artifact(&exchange, &id, value, report).await?;
+        }
+        self.note_applied(scope, &exchange, won).await?;
+        if removed {
+            // It goes only if nothing is left in it.
+            exchange.store().clone().remove_forgotten().await?;
+        }
+        self.pass_over_received(scope, &exchange, before, &received).await
+    }
+
+    /// The registers with values that are newer than those here.
+    async fn winners(
+        &mut self,
+        scope: &Scope,
+        exchange: &Exchange,
+        mut set: BTreeMap<String, Register>,
+    ) -> SyncResult<BTreeMap<String, Register>> {
+        if set.is_empty() {
+            return Ok(set);
+        }
+        // What was changed here and not published yet competes too.
+        self.stamp_changes(scope, &registers::values(exchange).await?);
+        let registers = self.state.registers.entry(scope.to_string()).or_default();
+        for register in set.values() {
+            self.state.stamp = self.state.stamp.max(register.stamp);
+        }
+        set.retain(|name, register| {
+            let Some(known) = registers.get(name) else { return true };
+            let theirs = (register.stamp, digest(compared(name, &register.value)));
+            theirs > (known.stamp, known.digest.clone())
+        });
+        Ok(set)
+    }
+
+    /// Notes the new values as known, in the form that this store gives them.
+    async fn note_applied(
+        &mut self,
+        scope: &Scope,
+        exchange: &Exchange,
+        won: BTreeMap<String, Register>,
+    ) -> SyncResult<()> {
+        if won.is_empty() {
+            return Ok(());
+        }
+        let values = registers::values(exchange).await?;
+        let registers = self.state.registers.entry(scope.to_string()).or_default();
+        for (name, register) in won {
+            let value = values.get(&name).unwrap_or(&Value::Null);
+            let known = Known { stamp: register.stamp, digest: digest(value), own: false };
+            registers.insert(name, known);
+        }
+        Ok(())
+    }
+
+    async fn apply_artifact(
+        &mut self,
+        exchange: &Exchange,
+        id: &str,
+        value: Option<Value>,
+        report: &mut SyncReport,
+    ) -> SyncResult<()> {
+        let Some(value) = value else {
+            return Ok(exchange.delete_artifacts(&[id.to_owned()]).await?);
+        };
+        let Ok(contents) = serde_json::from_value::<Contents>(value) else {
+            report.problems.push(Problem::UnknownSetting);
+            return Ok(());
+        };
+        match contents.artifact.id == id {
+            true => self.fetch(exchange, contents, report).await,
+            false => Ok(()),
+        }
+    }
+}
+
+/// The part of a register's value that devices compare: of an artifact, not where its contents are.
+pub(super) fn compared<'a>(name: &str, value: &'a Value) -> &'a Value {
+    match name.starts_with(ARTIFACT) {
+        true => value.get("artifact").unwrap_or(&Value::Null),
+        false => value,
+    }
+}

@@ -1,0 +1,277 @@
+//! Finds out what this device has to publish
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use serde_json::Value;
+use sottovoce::Scope;
+use sottovoce::exchange::{Exchange, Origin, Position, Received, Stretch, StretchMessage};
+
+use crate::device::registers::{self, ARTIFACT};
+use crate::device::state::{Covered, Own, Published};
+use crate::device::{Device, Heard};
+use crate::id::Id;
+use crate::report::SyncReport;
+use crate::stream::change::{Batch, Register, Said};
+use crate::sync_error::SyncResult;
+
+/// The most bytes of text that are collected for one head.
+const ROUND: usize = 64 << 20;
+
+/// What one head is to add to the stream.
+#[derive(Default)]
+pub(super) struct Round {
+    /// The batches, still without the numbers of their publishes, with what they cover and their size.
+    pub(super) batches: Vec<(Batch, Covered, usize)>,
+    bytes: usize,
+    /// What is published of each conversation afterwards.
+    pub(super) scopes: BTreeMap<String, Published>,
+    /// Numbers of messages that were forgotten here, whose segments are to be written again without them.
+    pub(super) erased: BTreeMap<String, Vec<RangeInclusive<u64>>>,
+    /// Conversations of which published settings have changed.
+    pub(super) purged: BTreeSet<String>,
+    /// Conversations that were forgotten completely.
+    pub(super) removed: BTreeSet<String>,
+    /// The objects with the contents of new artifacts, and of deleted ones.
+    pub(super) pieces: BTreeMap<String, Vec<Id>>,
+    pub(super) dropped: Vec<String>,
+    pub(super) said: usize,
+    pub(super) forgotten: usize,
+    /// Whether there is more to publish.
+    pub(super) is_cut: bool,
+}
+
+impl Round {
+    fn push(&mut self, batch: Batch, covered: Covered) {
+        if batch.is_empty() {
+            return;
+        }
+        let bytes =
+            serde_json::to_vec(&batch).map_or(0, |text| zeroize::Zeroizing::new(text).len());
+        self.bytes += bytes;
+        self.said += batch.said.len();
+        self.forgotten += batch.gone.len();
+        self.batches.push((batch, covered, bytes));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.batches.is_empty() && self.erased.is_empty() && self.purged.is_empty()
+    }
+
+    /// Notes in the stream's state what the round publishes.
+    pub(super) fn note_in(&mut self, own: &mut Own) {
+        own.scopes.append(&mut self.scopes);
+        own.pieces.append(&mut self.pieces);
+        self.dropped.iter().for_each(|id| drop(own.pieces.remove(id)));
+    }
+}
+
+impl Device {
+    /// Collects what was not published yet.
+    pub(super) async fn collect(&mut self, report: &mut SyncReport) -> SyncResult<Round> {
+        let mut round = Round::default();
+        let scopes = self.shared_scopes().await?;
+        self.collect_removed(&scopes, &mut round).await?;
+        for scope in scopes {
+            if round.bytes >= ROUND {
+                round.is_cut = true;
+                break;
+            }
+            let exchange = self.exchange(&scope).await?;
+            let position = exchange.position().await?;
+            let text = scope.to_string();
+            let mut published = self.state.own.scopes.get(&text).cloned().unwrap_or_default();
+            if published.position == position {
+                continue;
+            }
+            self.collect_forgotten(&scope, &exchange, &mut published, &mut round).await?;
+            let is_all =
+                self.collect_messages(&scope, &exchange, &mut published, &mut round).await?;
+            self.collect_settings(&exchange, &mut published, &mut round, report).await?;
+            match is_all {
+                true => published.position = position,
+                false => round.is_cut = true,
+            }
+            round.scopes.insert(text, published);
+        }
+        Ok(round)
+    }
+
+    async fn collect_forgotten(
+        &self,
+        scope: &Scope,
+        exchange: &Exchange,
+        published: &mut Published,
+        round: &mut Round,
+    ) -> SyncResult<()> {
+        let forgotten = exchange.forgotten().await?;
+        let mut batch = Batch::new(0, scope);
+        batch.gone = forgotten.difference(&published.gone.0).copied().collect();
+        published.gone.0 = forgotten;
+        let erased: Vec<(u64, u64)> = exchange
+            .forgotten_numbers()
+            .await?
+            .into_iter()
+            .map(RangeInclusive::into_inner)
+            .collect();
+        let new = erased.iter().filter(|range| !published.erased.contains(range));
+        let new: Vec<_> = new.map(|(first, last)| *first..=*last).collect();
+        if !new.is_empty() {
+            round.erased.insert(scope.to_string(), new);
+        }
+        published.erased = erased;
+        round.push(batch, Covered::default());
+        Ok(())
+    }
+
+    /// Whether all messages were collected.
+    async fn collect_messages(
+        &self,
+        scope: &Scope,
+        exchange: &Exchange,
+        published: &mut Published,
+        round: &mut Round,
+    ) -> SyncResult<bool> {
+        let begun = self.state.begun.as_ref();
+        let begun = begun.map(|lasts| lasts.get(&scope.to_string()).copied().unwrap_or(0));
+        let is_in = |messages: &Heard, origin: &Origin| {
+            messages.get(scope).is_some_and(|messages| messages.contains(origin))
+        };
+        let is_new = |seq: u64, was_received: bool, origin: &Origin| match begun {
+            Some(last) if seq <= last || is_in(&self.inherited, origin) => {
+                !is_in(&self.heard, origin)
+            }
+            _ => !was_received,
+        };
+        loop {
+            if round.bytes >= ROUND {
+                return Ok(false);
+            }
+            let Stretch { messages, read_to, last_seq } = exchange.messages(published.seq).await?;
+            let (mut batch, mut covered, mut bytes) = (Batch::new(0, scope), Covered::default(), 0);
+            for StretchMessage { seq, is_received, message } in messages {
+                if !is_new(seq, is_received, &message.origin) {
+                    continue;
+                }
+                bytes += message.message.content.len() + 256;
+                covered.add(seq);
+                batch.said.push(Said::new(scope, seq, message));
+                // A batch should be a small part of a segment.
+                if bytes > 1 << 20 {
+                    round.push(std::mem::replace(&mut batch, Batch::new(0, scope)), covered);
+                    (covered, bytes) = (Covered::default(), 0);
+                }
+            }
+            round.push(batch, covered);
+            published.seq = read_to;
+            published.origin = exchange.message_origin(read_to).await?;
+            if read_to >= last_seq {
+                return Ok(true);
+            }
+        }
+    }
+
+    async fn collect_settings(
+        &mut self,
+        exchange: &Exchange,
+        published: &mut Published,
+        round: &mut Round,
+        report: &mut SyncReport,
+    ) -> SyncResult<()> {
+        let scope = exchange.store().scope();
+        let values = registers::values(exchange).await?;
+        self.stamp_changes(scope, &values);
+        let text = scope.to_string();
+        let registers = self.state.registers.get(&text).cloned().unwrap_or_default();
+        let mut batch = Batch::new(0, scope);
+        for (name, known) in registers {
+            let before = published.stamps.get(&name).copied();
+            if before.is_some_and(|before| before != known.stamp) {
+                // The older value is to leave the stream.
+                round.purged.insert(text.clone());
+                published.stamps.remove(&name);
+            }
+            if !known.own || before == Some(known.stamp) {
+                continue;
+            }
+            let mut value = values.get(&name).cloned().unwrap_or(Value::Null);
+            if let Some(id) = name.strip_prefix(ARTIFACT) {
+                match serde_json::from_value(value) {
+                    Ok(artifact) => {
+                        let Some((contents, pieces)) =
+                            self.upload(exchange, artifact, report).await?
+                        else {
+                            continue;
+                        };
+                        round.pieces.insert(id.to_owned(), pieces);
+                        value = registers::to_value(&contents)?;
+                    }
+                    Err(_) => value = Value::Null,
+                }
+            }
+            published.stamps.insert(name.clone(), known.stamp);
+            batch.set.insert(name, Register { stamp: known.stamp, value });
+        }
+        for id in self.state.own.pieces.keys() {
+            let name = format!("{ARTIFACT}{id}");
+            if values.get(&name).is_some_and(Value::is_null) {
+                round.dropped.push(id.clone());
+            }
+        }
+        let covered = Covered { seqs: None, set: !batch.set.is_empty() };
+        round.push(batch, covered);
+        Ok(())
+    }
+
+    /// Collects conversations that were forgotten completely.
+    async fn collect_removed(&self, scopes: &[Scope], round: &mut Round) -> SyncResult<()> {
+        let mut gone = None;
+        for (text, published) in &self.state.own.scopes {
+            let Ok(scope) = text.parse::<Scope>() else { continue };
+            let is_done = published.position == Position::default();
+            if is_done || scopes.contains(&scope) || !self.is_removed(&scope).await? {
+                continue;
+            }
+            if gone.is_none() {
+                // The default conversation lists the messages of removed ones.
+                let listed = Exchange::new(self.root.clone()).forgotten().await?;
+                let root = self.state.own.scopes.get(&Scope::Default.to_string());
+                let known = root.map(|root| root.gone.0.clone()).unwrap_or_default();
+                gone = Some(listed.difference(&known).copied().collect::<Vec<Origin>>());
+            }
+            let batch_gone = gone.clone().unwrap_or_default();
+            let mut batch = Batch::new(0, &scope);
+            batch.gone.clone_from(&batch_gone);
+            batch.removed = true;
+            round.push(batch, Covered::default());
+            round.erased.insert(text.clone(), vec![1..=published.seq]);
+            round.removed.insert(text.clone());
+            // What is said there from now on begins behind what was forgotten.
+            let position = Position::default();
+            let mut published = Published { position, ..published.clone() };
+            published.gone.0.extend(batch_gone);
+            round.scopes.insert(text.clone(), published);
+        }
+        Ok(())
+    }
+
+    /// Passes over what was just received: it need not be read again to find out that it is not to be published.
+    pub(super) async fn pass_over_received(
+        &mut self,
+        scope: &Scope,
+        exchange: &Exchange,
+        before: Position,
+        received: &Received,
+    ) -> SyncResult<()> {
+        let after = exchange.position().await?.last_seq;
+        let published = self.state.own.scopes.entry(scope.to_string()).or_default();
+        let is_only_received = published.seq == before.last_seq
+            && received.removed == 0
+            && after - before.last_seq == received.taken as u64;
+        if is_only_received && received.taken > 0 {
+            published.seq = after;
+            published.origin = exchange.message_origin(after).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! The store that a device shares, as syncing sees it
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use sottovoce::{Clock, FileConversationStore, Result, Scope};
+
+use crate::id::Id;
+use crate::sync_error::{SyncError, SyncResult};
+
+/// Opens the conversations of a store.
+#[async_trait]
+pub trait Conversations: fmt::Debug + Send + Sync {
+    /// The conversations that were ever written to.
+    ///
+    /// # Errors
+    /// What prevents reading the store.
+    async fn scopes(&self) -> Result<Vec<Scope>>;
+
+    /// Opens a conversation. It need not exist.
+    ///
+    /// # Errors
+    /// Those of opening a store.
+    async fn open(&self, scope: &Scope) -> Result<FileConversationStore>;
+}
+
+/// A store's conversations, its clock, and a source of random numbers.
+#[derive(Clone)]
+pub(crate) struct Home {
+    pub(crate) conversations: Arc<dyn Conversations>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Fn() -> Option<u128> + Send + Sync>,
+}
+
+impl Home {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now().timestamp()
+    }
+
+    /// A new identifier.
+    pub(crate) fn new_id(&self) -> SyncResult<Id> {
+        (self.random)().map(Id::new).ok_or(SyncError::NoRandom)
+    }
+}
+
+/// The system's random numbers.
+pub(crate) fn system_random() -> Option<u128> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(u128::from_be_bytes(bytes))
+}
+
+impl fmt::Debug for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Home").field("conversations", &self.conversations).finish_non_exhaustive()
+    }
+}

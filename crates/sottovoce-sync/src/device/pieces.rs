@@ -1,0 +1,168 @@
+//! The contents of artifacts, in pieces of which each is an object
+
+use std::io::{self, Read};
+
+use serde::{Deserialize, Serialize};
+use sottovoce::Scope;
+use sottovoce::exchange::{Exchange, ObjectKind};
+use sottovoce::store::{Artifact, ArtifactContents, ArtifactStore};
+use tokio::sync::mpsc;
+use zeroize::Zeroizing;
+
+use crate::device::Device;
+use crate::id::Id;
+use crate::report::{Problem, SyncReport};
+use crate::sync_error::{SyncError, SyncResult};
+
+/// The bytes of a piece.
+const PIECE: usize = 8 << 20;
+
+/// The most pieces of an artifact: 64 GiB.
+const MOST: usize = 8192;
+
+/// An artifact's description, and the objects with its contents.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Contents {
+    pub(crate) artifact: Artifact,
+    device: Id,
+    pieces: Vec<Id>,
+}
+
+type Piece = io::Result<Zeroizing<Vec<u8>>>;
+
+impl Device {
+    /// Uploads an artifact's contents. `None` if it has been deleted meanwhile, or cannot be read.
+    pub(super) async fn upload(
+        &self,
+        exchange: &Exchange,
+        artifact: Artifact,
+        report: &mut SyncReport,
+    ) -> SyncResult<Option<(Contents, Vec<Id>)>> {
+        let opened = match exchange.store().open_artifact(&artifact.id).await {
+            Ok(opened) => opened,
+            Err(sottovoce::Error::Damaged { .. }) => {
+                report.problems.push(Problem::Artifact { id: artifact.id.clone() });
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(mut contents) = opened else { return Ok(None) };
+        let mut pieces = Vec::new();
+        loop {
+            let (piece, rest) = read_piece(contents).await?;
+            contents = rest;
+            if piece.is_empty() {
+                break;
+            }
+            let object = self.new_id()?;
+            self.objects.put(ObjectKind::Piece, self.state.device, object, &piece).await?;
+            pieces.push(object);
+        }
+        let device = self.state.device;
+        Ok(Some((Contents { artifact, device, pieces: pieces.clone() }, pieces)))
+    }
+
+    /// Fetches an artifact. If its contents are not there, it is tried again with the next sync.
+    pub(super) async fn fetch(
+        &mut self,
+        exchange: &Exchange,
+        contents: Contents,
+        report: &mut SyncReport,
+    ) -> SyncResult<()> {
+        let scope = exchange.store().scope().to_string();
+        let id = contents.artifact.id.clone();
+        if contents.pieces.len() > MOST {
+            report.problems.push(Problem::Artifact { id });
+            return Ok(());
+        }
+        let (sender, receiver) = mpsc::channel::<Piece>(1);
+        let reader = PieceReader { receiver, piece: Zeroizing::default(), at: 0 };
+        let adding = exchange.receive_artifact(contents.artifact.clone(), reader);
+        let sending = async {
+            for object in &contents.pieces {
+                let found = self.objects.object(ObjectKind::Piece, contents.device, *object).await;
+                let failed = !matches!(found, Ok(Some(_)));
+                let piece = match &found {
+                    Ok(Some(_)) => found.ok().flatten(),
+                    _ => None,
+                };
+                let piece = piece.ok_or_else(|| io::Error::other("a piece is not there"));
+                // The receiver is gone if the artifact is not wanted any more.
+                if sender.send(piece).await.is_err() || failed {
+                    break;
+                }
+            }
+            drop(sender);
+        };
+        let (added, ()) = tokio::join!(adding, sending);
+        let wanted = self.state.wanted.entry(scope).or_default();
+        match added {
+            Ok(()) => {
+                wanted.remove(&id);
+                report.artifacts += 1;
+            }
+            Err(sottovoce::Error::Io { .. }) => {
+                wanted.insert(id.clone(), contents);
+                report.problems.push(Problem::Artifact { id });
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Tries again to fetch the artifacts whose contents were not there.
+    pub(super) async fn fetch_wanted(&mut self, report: &mut SyncReport) -> SyncResult<()> {
+        let wanted = std::mem::take(&mut self.state.wanted);
+        for (text, artifacts) in wanted {
+            let Ok(scope) = text.parse::<Scope>() else { continue };
+            let exchange = self.exchange(&scope).await?;
+            for (_, contents) in artifacts {
+                self.fetch(&exchange, contents, report).await?;
+            }
+        }
+        self.state.wanted.retain(|_, artifacts| !artifacts.is_empty());
+        Ok(())
+    }
+}
+
+/// Reads the next piece on a thread that may block.
+async fn read_piece(
+    mut contents: ArtifactContents,
+) -> SyncResult<(Zeroizing<Vec<u8>>, ArtifactContents)> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut piece = Zeroizing::new(Vec::with_capacity(PIECE));
+        let read = (&mut contents).take(PIECE as u64).read_to_end(&mut piece);
+        read.map(|_| (piece, contents))
+    });
+    match reading.await {
+        Ok(Ok(read)) => Ok(read),
+        _ => Err(SyncError::State { reason: "an artifact cannot be read" }),
+    }
+}
+
+/// Pieces as they arrive.
+struct PieceReader {
+    receiver: mpsc::Receiver<Piece>,
+    piece: Zeroizing<Vec<u8>>,
+    at: usize,
+}
+
+impl Read for PieceReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.at >= self.piece.len() {
+            match self.receiver.blocking_recv() {
+                Some(piece) => self.piece = piece?,
+                None => return Ok(0),
+            }
+            self.at = 0;
+        }
+        let rest = self.piece.get(self.at..).unwrap_or_default();
+        let length = rest.len().min(into.len());
+        if let (Some(into), Some(rest)) = (into.get_mut(..length), rest.get(..length)) {
+            into.copy_from_slice(rest);
+        }
+        self.at += length;
+        Ok(length)
+    }
+}

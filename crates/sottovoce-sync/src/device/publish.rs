@@ -1,0 +1,209 @@
+//! Writes this device's stream
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+
+use crate::device::collect::Round;
+use crate::device::state::{Covered, Own, OwnSegment};
+use crate::device::{Device, Thoroughness};
+use crate::report::{SyncProgress, SyncReport};
+use crate::stream::change::Batch;
+use crate::stream::head::{Point, SegmentRef};
+use crate::stream::segment::{LARGEST, Segment};
+use crate::sync_error::SyncResult;
+
+/// The size up to which the last segment is written again with what follows.
+const TAIL: usize = 64 << 10;
+
+/// How long a device that has nothing to publish waits before it tells what it has read.
+const ACKNOWLEDGE: SignedDuration = SignedDuration::from_mins(10);
+
+impl Device {
+    /// Publishes what is new. Returns `false`, and publishes nothing, if the stream at the remote is not what this
+    /// device wrote last.
+    pub(super) async fn publish(
+        &mut self,
+        thoroughness: Thoroughness,
+        report: &mut SyncReport,
+        progress: &(dyn Fn(SyncProgress) + Send + Sync),
+    ) -> SyncResult<bool> {
+        let mut is_checked = false;
+        if (self.state.pending.is_some() || thoroughness == Thoroughness::Full)
+            && !self.reconcile(&mut is_checked).await?
+        {
+            return Ok(false);
+        }
+        loop {
+            let mut round = self.collect(report).await?;
+            let is_cut = round.is_cut;
+            if round.is_empty() && self.state.own.n > 0 && !self.is_to_acknowledge(thoroughness) {
+                round.note_in(&mut self.state.own);
+            } else {
+                if !self.reconcile(&mut is_checked).await? {
+                    return Ok(false);
+                }
+                is_checked = false;
+                report.published += round.said;
+                report.forgotten += round.forgotten;
+                if !self.write(round).await? {
+                    return Ok(false);
+                }
+                progress(SyncProgress::Publishing { done: report.published });
+            }
+            if !is_cut {
+                break;
+            }
+        }
+        if self.state.begun.take().is_some() {
+            self.heard.clear();
+            self.inherited.clear();
+            self.delete_replaced().await;
+        }
+        Ok(true)
+    }
+
+    /// Whether others should hear what this device has read.
+    fn is_to_acknowledge(&self, thoroughness: Thoroughness) -> bool {
+        let own = &self.state.own;
+        let is_due = own.at.is_none_or(|at| self.home.now().duration_since(at).abs() > ACKNOWLEDGE);
+        own.is_to_tell
+            || (thoroughness == Thoroughness::Full || is_due) && own.seen != self.state.seen()
+    }
+
+    /// Compares the stream at the remote with what this device wrote last, and completes a write that was interrupted.
+    /// Returns whether it may go on.
+    async fn reconcile(&mut self, is_checked: &mut bool) -> SyncResult<bool> {
+        if std::mem::replace(is_checked, true) {
+            return Ok(true);
+        }
+        if self.state.own.n == 0 && self.state.pending.is_none() {
+            return Ok(true);
+        }
+        let head = self.objects.newest_head(self.state.device).await?;
+        let written = head.map(|head| (head.n, head.token));
+        if let Some(pending) = self.state.pending.take() {
+            let own = &mut self.state.own;
+            if written == Some((pending.n, pending.token)) {
+                *own = *pending;
+            } else {
+                let kept: Vec<_> = own.segments.iter().map(|own| own.listed.object()).collect();
+                let begun = pending.segments.iter().map(|segment| segment.listed.object());
+                own.doomed.extend(begun.filter(|object| !kept.contains(object)));
+            }
+        }
+        let own = &self.state.own;
+        Ok(written == (own.n > 0).then_some((own.n, own.token)))
+    }
+
+    /// Writes a round. Returns `false` if something of this stream is not at the remote.
+    async fn write(&mut self, mut round: Round) -> SyncResult<bool> {
+        let device = self.state.device;
+        let mut next = self.state.own.clone();
+        let superseded = std::mem::take(&mut next.superseded);
+        next.doomed.extend(superseded);
+        let Some(gone) = self.rewrite(&mut next, &round).await? else { return Ok(false) };
+        next.doomed.extend(gone);
+        for id in &round.dropped {
+            next.doomed.extend(next.pieces.get(id).into_iter().flatten());
+        }
+        self.add_batches(&mut next, std::mem::take(&mut round.batches)).await?;
+        if !self.merge(&mut next, &round).await? {
+            return Ok(false);
+        }
+        round.note_in(&mut next);
+        next.n += 1;
+        next.token = self.new_id()?;
+        next.seen = self.state.seen();
+        let now = self.home.now();
+        next.at = Some(now);
+        next.is_to_tell = false;
+        let head = next.head(&self.state.name, now);
+        self.state.pending = Some(Box::new(next));
+        self.save().await?;
+        self.objects.put_head(device, &head).await?;
+        if let Some(pending) = self.state.pending.take() {
+            self.state.own = *pending;
+        }
+        self.save().await?;
+        let doomed = std::mem::take(&mut self.state.own.doomed);
+        for object in doomed {
+            if self.objects.delete(device, object).await.is_err() {
+                // The next publish tries again.
+                self.state.own.doomed.push(object);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes batches into segments. Small ones join the last segment.
+    async fn add_batches(
+        &self,
+        own: &mut Own,
+        batches: Vec<(Batch, Covered, usize)>,
+    ) -> SyncResult<()> {
+        let mut batches = batches.into_iter().peekable();
+        while batches.peek().is_some() {
+            let point = Point(own.last.0 + 1, self.new_id()?);
+            let mut part =
+                Segment { before: own.last, publishes: vec![point], batches: Vec::new() };
+            let mut scopes: BTreeMap<String, Covered> = BTreeMap::new();
+            let mut bytes = 0;
+            while let Some((mut batch, covered, size)) =
+                batches.next_if(|(_, _, size)| bytes == 0 || bytes + size <= LARGEST)
+            {
+                bytes += size;
+                batch.k = point.0;
+                let both = scopes.get(&batch.scope).copied().unwrap_or_default().and(covered);
+                scopes.insert(batch.scope.clone(), both);
+                part.batches.push(batch);
+            }
+            own.last = point;
+            self.add_segment(own, part, scopes, bytes).await?;
+        }
+        Ok(())
+    }
+
+    async fn add_segment(
+        &self,
+        own: &mut Own,
+        part: Segment,
+        mut scopes: BTreeMap<String, Covered>,
+        bytes: usize,
+    ) -> SyncResult<()> {
+        let mut segment = part;
+        if bytes < TAIL
+            && let (Some(mut tail), Some(last)) = (own.tail(), own.segments.last())
+            && last.listed.bytes() < TAIL as u64
+        {
+            tail.append(segment);
+            segment = tail;
+            if let Some(last) = own.segments.pop() {
+                own.superseded.push(last.listed.object());
+                for (scope, covered) in last.scopes {
+                    let both = scopes.get(&scope).copied().unwrap_or_default().and(covered);
+                    scopes.insert(scope, both);
+                }
+            }
+        }
+        let object = self.new_id()?;
+        let bytes = self.objects.put_segment(self.state.device, object, &segment).await?;
+        let listed = SegmentRef(object, segment.before.0 + 1, segment.last().0, bytes);
+        own.segments.push(OwnSegment { listed, scopes });
+        own.set_tail((bytes < TAIL as u64).then_some(segment));
+        Ok(())
+    }
+
+    /// Deletes the streams that this one takes the place of, as far as the remote answers.
+    async fn delete_replaced(&self) {
+        for device in &self.state.own.replaces {
+            let deleted = async {
+                self.objects.delete_heads(*device).await?;
+                self.objects.delete_objects(*device).await
+            };
+            if let Err(error) = deleted.await {
+                tracing::warn!(%error, "left objects of an older stream at the remote");
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Reads what other devices have published
+
+use std::collections::BTreeSet;
+
+use crate::device::{Device, Thoroughness};
+use crate::id::Id;
+use crate::report::{Problem, SyncProgress, SyncReport};
+use crate::stream::head::{Head, Point};
+use crate::stream::objects::Slot;
+use crate::stream::reading;
+use crate::sync_error::{SyncError, SyncResult};
+
+/// How often a stream's head is read again because a segment that it lists is gone.
+const ATTEMPTS: usize = 3;
+
+impl Device {
+    /// Applies what is new in the streams of all other devices. A stream that cannot be used does not keep back the
+    /// others: the report says so.
+    pub(super) async fn receive(
+        &mut self,
+        thoroughness: Thoroughness,
+        report: &mut SyncReport,
+        progress: &(dyn Fn(SyncProgress) + Send + Sync),
+    ) -> SyncResult<()> {
+        let is_beginning =
+            self.state.begun.as_ref().is_some_and(|lasts| lasts.values().any(|last| *last > 0));
+        if is_beginning && !self.has_heard {
+            // What others have must be known completely before this stream begins.
+            self.state.read_from_start();
+        }
+        self.has_heard = true;
+        self.fetch_wanted(report).await?;
+        let mut devices = self.state.known_devices();
+        if thoroughness == Thoroughness::Full || devices.is_empty() || is_beginning {
+            let (listed, is_more) = self.objects.devices().await?;
+            devices.extend(listed);
+            if is_more {
+                report.problems.push(Problem::TooManyDevices);
+            }
+        }
+        let mut asked = BTreeSet::from([self.state.device]);
+        while let Some(device) = devices.pop_first() {
+            if !asked.insert(device) || self.state.is_replaced(device) {
+                continue;
+            }
+            match self.receive_from(device, thoroughness, report, progress).await {
+                Ok(()) => {}
+                Err(SyncError::Object { place, reason }) => {
+                    report.problems.push(Problem::Unusable { place, reason });
+                }
+                Err(error) => return Err(error),
+            }
+            // It may tell of devices that were not known yet.
+            devices.extend(self.state.known_devices().difference(&asked));
+        }
+        self.state.drop_replaced();
+        self.note_withheld(report);
+        Ok(())
+    }
+
+    async fn receive_from(
+        &mut self,
+        device: Id,
+        thoroughness: Thoroughness,
+        report: &mut SyncReport,
+        progress: &(dyn Fn(SyncProgress) + Send + Sync),
+    ) -> SyncResult<()> {
+        let mut head = self.head_of(device, thoroughness, report).await?;
+        for _ in 0..ATTEMPTS {
+            let Some(found) = head else { return Ok(()) };
+            if self.read_stream(device, &found, report, progress).await? {
+                return Ok(());
+            }
+            // A segment that the head lists was replaced in the meantime.
+            head = self.objects.newest_head(device).await?;
+        }
+        report.problems.push(Problem::Incomplete { device, name: self.name_of(device) });
+        Ok(())
+    }
+
+    /// The newest head of a device, if it may have something new.
+    async fn head_of(
+        &mut self,
+        device: Id,
+        thoroughness: Thoroughness,
+        report: &mut SyncReport,
+    ) -> SyncResult<Option<Head>> {
+        let known = self.state.peers.get(&device).map_or(0, |peer| peer.n);
+        let next = self.objects.slot(device, known + 1).await?;
+        let is_newer = matches!(&next, Slot::Head(head) if head.n > known);
+        if !is_newer && thoroughness == Thoroughness::Poll && known > 0 {
+            return Ok(None);
+        }
+        let other = self.objects.slot(device, known).await?;
+        let torn = [&next, &other].into_iter().find_map(|slot| match slot {
+            Slot::Unreadable(reason) => Some(*reason),
+            Slot::Empty | Slot::Head(_) => None,
+        });
+        let heads = [next.head(), other.head()].into_iter().flatten();
+        let Some(head) = heads.max_by_key(|head| head.n) else {
+            match torn {
+                Some(reason) if known > 0 => {
+                    let place = format!("the stream of {}", self.name_of(device));
+                    report.problems.push(Problem::Unusable { place, reason });
+                }
+                None if known > 0 => {
+                    report.problems.push(Problem::Missing { device, name: self.name_of(device) });
+                }
+                _ => {}
+            }
+            return Ok(None);
+        };
+        if head.n < known {
+            report.problems.push(Problem::RolledBack { device, name: head.name.clone() });
+        }
+        if head.closed {
+            self.state.closed = true;
+            self.save().await?;
+            return Err(SyncError::Closed);
+        }
+        let peer = self.state.peers.entry(device).or_default();
+        peer.n = head.n;
+        peer.last = head.last.0;
+        peer.name.clone_from(&head.name);
+        peer.at = Some(head.at);
+        peer.seen.clone_from(&head.seen);
+        peer.replaces.clone_from(&head.replaces);
+        Ok(Some(head))
+    }
+
+    /// Applies the segments with new publishes. Returns whether all of them were there.
+    async fn read_stream(
+        &mut self,
+        device: Id,
+        head: &Head,
+        report: &mut SyncReport,
+        progress: &(dyn Fn(SyncProgress) + Send + Sync),
+    ) -> SyncResult<bool> {
+        let read = self.read_of(device);
+        if reading::after(head, read).is_none() {
+            self.set_read(device, Point::START);
+        }
+        let total = bytes(reading::after(head, self.read_of(device)).unwrap_or_default());
+        let mut done = 0;
+        while let Some(listed) =
+            reading::after(head, self.read_of(device)).and_then(<[_]>::first).cloned()
+        {
+            progress(SyncProgress::Receiving { done, total: total.max(done) });
+            let Some(segment) = self.objects.segment(device, &listed).await? else {
+                return Ok(false);
+            };
+            let read = self.read_of(device);
+            if read != Point::START && !segment.has(read) {
+                // Another stream in this one's place: read it from its start.
+                self.set_read(device, Point::START);
+                continue;
+            }
+            let last = segment.last();
+            let batches = segment.batches.into_iter().filter(|batch| batch.k > read.0);
+            self.apply(device, batches.collect(), report).await?;
+            self.set_read(device, last);
+            self.save().await?;
+            done += listed.bytes();
+        }
+        Ok(true)
+    }
+
+    fn read_of(&self, device: Id) -> Point {
+        self.state.peers.get(&device).map_or(Point::START, |peer| peer.read)
+    }
+
+    fn set_read(&mut self, device: Id, read: Point) {
+        self.state.peers.entry(device).or_default().read = read;
+    }
+
+    pub(super) fn name_of(&self, device: Id) -> String {
+        let name = self.state.peers.get(&device).map(|peer| peer.name.clone());
+        name.filter(|name| !name.is_empty()).unwrap_or_else(|| device.to_string())
+    }
+
+    /// Reports streams of which others have read more than the remote shows here.
+    fn note_withheld(&self, report: &mut SyncReport) {
+        for (device, peer) in &self.state.peers {
+            let told = self.state.peers.values().filter_map(|other| other.seen.get(device)).max();
+            if told.is_some_and(|told| *told > peer.last) {
+                let name = self.name_of(*device);
+                report.problems.push(Problem::Withheld { device: *device, name });
+            }
+        }
+    }
+}
+
+fn bytes(segments: &[crate::stream::head::SegmentRef]) -> u64 {
+    segments.iter().map(|segment| segment.bytes()).sum()
+}

@@ -1,0 +1,154 @@
+//! Takes what was forgotten out of this device's segments
+
+use std::collections::BTreeSet;
+
+use crate::device::Device;
+use crate::device::collect::Round;
+use crate::device::state::{Covered, Own, OwnSegment};
+use crate::id::Id;
+use crate::stream::head::SegmentRef;
+use crate::stream::segment::Segment;
+use crate::sync_error::SyncResult;
+
+impl Device {
+    /// Writes those segments again that have what is not to be there any more. Returns the objects that are to go at
+    /// once; `None` if a segment is not at the remote.
+    pub(super) async fn rewrite(
+        &self,
+        own: &mut Own,
+        round: &Round,
+    ) -> SyncResult<Option<Vec<Id>>> {
+        let mut gone = Vec::new();
+        for at in 0..own.segments.len() {
+            let Some(segment) = own.segments.get(at) else { break };
+            if !segment.scopes.iter().any(|(scope, covered)| round.concerns(scope, *covered)) {
+                continue;
+            }
+            let listed = segment.listed.clone();
+            let Some(text) = self.own_segment(own, at).await? else { return Ok(None) };
+            let batches = text.batches.len();
+            let said: usize = text.batches.iter().map(|batch| batch.said.len()).sum();
+            let set: usize = text.batches.iter().map(|batch| batch.set.len()).sum();
+            let text = self.scrubbed(own, round, text);
+            let is_same = batches == text.batches.len()
+                && said == text.batches.iter().map(|batch| batch.said.len()).sum::<usize>()
+                && set == text.batches.iter().map(|batch| batch.set.len()).sum::<usize>();
+            if is_same {
+                continue;
+            }
+            let object = self.new_id()?;
+            let bytes = self.objects.put_segment(self.state.device, object, &text).await?;
+            gone.push(listed.object());
+            if let Some(segment) = own.segments.get_mut(at) {
+                segment.listed = SegmentRef(object, listed.first(), listed.last(), bytes);
+            }
+            if at + 1 == own.segments.len() && own.tail.is_some() {
+                own.set_tail(Some(text));
+            }
+        }
+        Ok(Some(gone))
+    }
+
+    /// One of this device's segments: the last one as the state has it, any other from the remote.
+    async fn own_segment(&self, own: &Own, at: usize) -> SyncResult<Option<Segment>> {
+        if at + 1 == own.segments.len()
+            && let Some(tail) = own.tail()
+        {
+            return Ok(Some(tail));
+        }
+        match own.segments.get(at) {
+            Some(segment) => self.objects.segment(self.state.device, &segment.listed).await,
+            None => Ok(None),
+        }
+    }
+
+    /// A segment without forgotten messages, and without settings that have newer values.
+    fn scrubbed(&self, own: &Own, round: &Round, mut segment: Segment) -> Segment {
+        for batch in &mut segment.batches {
+            let Ok(scope) = batch.scope.parse() else { continue };
+            let published = round.scopes.get(&batch.scope).or_else(|| own.scopes.get(&batch.scope));
+            batch.said.retain(|said| {
+                let is_gone =
+                    |gone: &BTreeSet<_>| said.origin(&scope).is_some_and(|o| gone.contains(&o));
+                !published.is_some_and(|published| is_gone(&published.gone.0))
+            });
+            let registers = self.state.registers.get(&batch.scope);
+            let is_removed = round.removed.contains(&batch.scope);
+            batch.set.retain(|name, register| {
+                let known = registers.and_then(|registers| registers.get(name));
+                !is_removed && known.is_none_or(|known| known.stamp <= register.stamp)
+            });
+        }
+        segment.batches.retain(|batch| !batch.is_empty());
+        segment
+    }
+
+    /// Merges the last segments while there are eight of a size. Returns whether all of them were at the remote.
+    pub(super) async fn merge(&self, own: &mut Own, round: &Round) -> SyncResult<bool> {
+        while let Some(start) = mergeable(&own.segments) {
+            let mut merged: Option<Segment> = None;
+            let mut covered = Default::default();
+            for at in start..own.segments.len() {
+                let Some(segment) = self.own_segment(own, at).await? else { return Ok(false) };
+                match &mut merged {
+                    Some(merged) => merged.append(segment),
+                    None => merged = Some(segment),
+                }
+            }
+            let Some(merged) = merged.map(|merged| self.scrubbed(own, round, merged)) else {
+                break;
+            };
+            let object = self.new_id()?;
+            let bytes = self.objects.put_segment(self.state.device, object, &merged).await?;
+            let (first, last) = (merged.before.0 + 1, merged.last().0);
+            for segment in own.segments.drain(start..) {
+                own.superseded.push(segment.listed.object());
+                covered = union(covered, segment);
+            }
+            let listed = SegmentRef(object, first, last, bytes);
+            own.segments.push(OwnSegment { listed, scopes: covered });
+            own.set_tail(None);
+        }
+        Ok(true)
+    }
+}
+
+impl Round {
+    /// Whether something that a segment has of a conversation may have to go.
+    fn concerns(&self, scope: &str, covered: Covered) -> bool {
+        let erased = self.erased.get(scope).is_some_and(|erased| {
+            let meets = |(first, last): (u64, u64)| {
+                erased.iter().any(|range| *range.start() <= last && first <= *range.end())
+            };
+            covered.seqs.is_some_and(meets)
+        });
+        let set = covered.set && (self.purged.contains(scope) || self.removed.contains(scope));
+        erased || set
+    }
+}
+
+type Scopes = std::collections::BTreeMap<String, Covered>;
+
+fn union(mut scopes: Scopes, segment: OwnSegment) -> Scopes {
+    for (scope, covered) in segment.scopes {
+        let both = scopes.get(&scope).copied().unwrap_or_default().and(covered);
+        scopes.insert(scope, both);
+    }
+    scopes
+}
+
+/// The sizes up to which eight segments are merged. Three levels lead from 64 KiB to the largest segments.
+const LEVELS: [u64; 3] = [64 << 10, 512 << 10, 1 << 20];
+
+/// How many segments of a size are merged.
+const TOGETHER: usize = 8;
+
+/// Where the last segments begin that are to be merged: at least eight of a size.
+fn mergeable(segments: &[OwnSegment]) -> Option<usize> {
+    LEVELS.into_iter().find_map(|limit| {
+        let small =
+            segments.iter().rev().take_while(|segment| segment.listed.bytes() <= limit + limit / 8);
+        let count = small.count();
+        (count >= TOGETHER).then_some(segments.len() - count)
+    })
+}

@@ -1,0 +1,371 @@
+//! What a device remembers about syncing. It is sealed in the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sottovoce::FileConversationStore;
+use sottovoce::exchange::{self, Origin, Position};
+use zeroize::Zeroizing;
+
+use crate::device::origins::Origins;
+use crate::device::pieces::Contents;
+use crate::device::selection::Selection;
+use crate::id::Id;
+use crate::space::Invitation;
+use crate::stream::change::Batch;
+use crate::stream::head::{Head, Point, SegmentRef, VERSION};
+use crate::stream::segment::Segment;
+use crate::sync_error::{SyncError, SyncResult};
+
+/// The state.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct State {
+    v: u64,
+    pub(crate) address: String,
+    pub(crate) space: Id,
+    key: Secret,
+    pub(crate) device: Id,
+    pub(crate) name: String,
+    pub(crate) selection: Selection,
+    /// The stream as this device last wrote it, and as it was about to write it when it was interrupted.
+    pub(crate) own: Own,
+    pub(crate) pending: Option<Box<Own>>,
+    /// Set while this stream has published nothing yet: the last number of each conversation when it began. Of the
+    /// messages up to these, it publishes those that no other stream has.
+    pub(crate) begun: Option<BTreeMap<String, u64>>,
+    pub(crate) peers: BTreeMap<Id, Peer>,
+    /// The settings, snapshots and artifacts of each conversation.
+    pub(crate) registers: BTreeMap<String, BTreeMap<String, Known>>,
+    /// Artifacts whose contents were not at the remote.
+    #[serde(default)]
+    pub(crate) wanted: BTreeMap<String, BTreeMap<String, Contents>>,
+    /// The highest stamp that any device has used, as far as is known here.
+    pub(crate) stamp: u64,
+    /// When this device last received everything and published everything.
+    pub(crate) synced_at: Option<Timestamp>,
+    /// Whether another device closed the space.
+    #[serde(default)]
+    pub(crate) closed: bool,
+    /// The space that this device left and has not closed yet.
+    #[serde(default)]
+    pub(crate) left: Option<Box<State>>,
+}
+
+/// A key in base64.
+#[derive(Clone)]
+struct Secret(Zeroizing<String>);
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(|text| Self(Zeroizing::new(text)))
+    }
+}
+
+/// This device's stream.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Own {
+    /// The number of the head; 0 before the first.
+    pub(crate) n: u64,
+    pub(crate) token: Id,
+    pub(crate) last: Point,
+    pub(crate) segments: Vec<OwnSegment>,
+    /// The last segment, while it is short enough to be written again with what follows.
+    pub(crate) tail: Option<Tail>,
+    /// Objects that only the head before this one lists.
+    pub(crate) superseded: Vec<Id>,
+    /// Objects that no head lists any more.
+    pub(crate) doomed: Vec<Id>,
+    /// Streams that this one takes the place of.
+    pub(crate) replaces: BTreeSet<Id>,
+    pub(crate) scopes: BTreeMap<String, Published>,
+    pub(crate) seen: BTreeMap<Id, u64>,
+    /// The objects with the contents of each artifact that this device published.
+    pub(crate) pieces: BTreeMap<String, Vec<Id>>,
+    /// When the head was written.
+    pub(crate) at: Option<Timestamp>,
+    /// Whether the head is to be written again, though nothing was published.
+    #[serde(default)]
+    pub(crate) is_to_tell: bool,
+}
+
+/// A segment of this device, and which messages it has, to find those that are forgotten.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnSegment {
+    pub(crate) listed: SegmentRef,
+    pub(crate) scopes: BTreeMap<String, Covered>,
+}
+
+/// What a segment has of a conversation: the lowest and highest number of its messages here, and whether it has
+/// settings.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Covered {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seqs: Option<(u64, u64)>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) set: bool,
+}
+
+/// A short segment's text in the state.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tail {
+    before: Point,
+    publishes: Vec<Point>,
+    batches: Vec<Batch>,
+}
+
+/// What was published of a conversation.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Published {
+    /// Where the conversation was when everything of it was published.
+    pub(crate) position: Position,
+    /// The last number that was looked at, and the identity of its message, if it had one.
+    pub(crate) seq: u64,
+    pub(crate) origin: Option<Origin>,
+    pub(crate) gone: Origins,
+    /// The numbers of the messages that were forgotten here.
+    pub(crate) erased: Vec<(u64, u64)>,
+    /// The stamps of the published settings.
+    pub(crate) stamps: BTreeMap<String, u64>,
+}
+
+/// A register as this device knows it.
+#[derive(Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Known {
+    pub(crate) stamp: u64,
+    /// The digest of its value.
+    pub(crate) digest: String,
+    /// Whether this device gave it that value and so has to publish it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) own: bool,
+}
+
+/// Another device.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Peer {
+    /// The number of its newest head.
+    pub(crate) n: u64,
+    /// Its last publish that was applied here.
+    pub(crate) read: Point,
+    /// Its last publish.
+    pub(crate) last: u64,
+    pub(crate) name: String,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) seen: BTreeMap<Id, u64>,
+    #[serde(default)]
+    pub(crate) replaces: BTreeSet<Id>,
+}
+
+impl State {
+    pub(crate) fn new(
+        invitation: &Invitation,
+        device: Id,
+        name: String,
+        selection: Selection,
+    ) -> Self {
+        Self {
+            v: VERSION,
+            address: invitation.address.clone(),
+            space: invitation.space,
+            key: Secret(Zeroizing::new(BASE64.encode(invitation.key.as_slice()))),
+            device,
+            name,
+            selection,
+            own: Own::default(),
+            pending: None,
+            begun: Some(BTreeMap::new()),
+            peers: BTreeMap::new(),
+            registers: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            stamp: 0,
+            synced_at: None,
+            closed: false,
+            left: None,
+        }
+    }
+
+    /// Reads the state from the default conversation. `None` if the store does not sync.
+    pub(crate) async fn read(root: &FileConversationStore) -> SyncResult<Option<Self>> {
+        let Some(text) = exchange::read_state(root).await? else { return Ok(None) };
+        // After syncing has ended, the document is empty.
+        if text.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        let state: Self = serde_json::from_slice(&text)
+            .map_err(|_| SyncError::State { reason: "it has another form" })?;
+        match state.v {
+            VERSION => Ok(Some(state)),
+            _ => Err(SyncError::State { reason: "another version of this program wrote it" }),
+        }
+    }
+
+    pub(crate) async fn write(&self, root: &FileConversationStore) -> SyncResult<()> {
+        let text = serde_json::to_vec(self).map(Zeroizing::new);
+        let text = text.map_err(|_| SyncError::State { reason: "it cannot be written" })?;
+        Ok(exchange::write_state(root, &text).await?)
+    }
+
+    pub(crate) fn key(&self) -> SyncResult<Zeroizing<[u8; 32]>> {
+        let bytes = BASE64.decode(self.key.0.as_bytes()).map(Zeroizing::new).ok();
+        let key = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes.as_slice()).ok());
+        key.map(Zeroizing::new).ok_or(SyncError::State { reason: "its key has another length" })
+    }
+
+    pub(crate) fn invitation(&self) -> SyncResult<Invitation> {
+        let address = self.address.clone();
+        Ok(Invitation { space: self.space, key: self.key()?, address })
+    }
+
+    /// Leaves this device's stream for a new one, and reads all others from their start. `lasts` are the last numbers
+    /// of the conversations now.
+    pub(crate) fn begin_stream(&mut self, device: Id, lasts: BTreeMap<String, u64>) {
+        let left = std::mem::replace(&mut self.device, device);
+        let mut replaces = std::mem::take(&mut self.own.replaces);
+        if self.own.n > 0 || self.pending.is_some() {
+            self.peers.entry(left).or_default();
+            replaces.insert(left);
+        }
+        self.own = Own { replaces, ..Own::default() };
+        self.pending = None;
+        self.begun = Some(lasts);
+        self.read_from_start();
+        // Nobody may have the settings any more.
+        self.registers
+            .values_mut()
+            .flat_map(BTreeMap::values_mut)
+            .for_each(|known| known.own = true);
+    }
+
+    /// Reads all streams from their start with the next sync.
+    pub(crate) fn read_from_start(&mut self) {
+        self.peers.values_mut().for_each(|peer| peer.read = Point::START);
+    }
+
+    /// What has been applied of others' streams.
+    pub(crate) fn seen(&self) -> BTreeMap<Id, u64> {
+        let read = self.peers.iter().filter(|(_, peer)| peer.read.0 > 0);
+        read.map(|(device, peer)| (*device, peer.read.0)).collect()
+    }
+
+    /// All devices that this one or another has heard of, but itself and those that others take the place of.
+    pub(crate) fn known_devices(&self) -> BTreeSet<Id> {
+        let told = self.peers.values().flat_map(|peer| peer.seen.keys());
+        let devices = self.peers.keys().chain(told).copied();
+        devices.filter(|device| *device != self.device && !self.is_replaced(*device)).collect()
+    }
+
+    /// Whether another device's stream takes the place of this one.
+    pub(crate) fn is_replaced(&self, device: Id) -> bool {
+        self.peers.values().any(|peer| peer.replaces.contains(&device))
+    }
+
+    /// Forgets the streams that others take the place of.
+    pub(crate) fn drop_replaced(&mut self) {
+        let replaced = self.peers.values().flat_map(|peer| peer.replaces.iter().copied());
+        let replaced: BTreeSet<Id> = replaced.collect();
+        self.peers.retain(|device, _| !replaced.contains(device));
+    }
+}
+
+impl Own {
+    pub(crate) fn head(&self, name: &str, at: Timestamp) -> Head {
+        Head {
+            v: VERSION,
+            n: self.n,
+            token: self.token,
+            name: name.to_owned(),
+            at,
+            last: self.last,
+            segments: self.segments.iter().map(|segment| segment.listed.clone()).collect(),
+            seen: self.seen.clone(),
+            replaces: self.replaces.clone(),
+            closed: false,
+        }
+    }
+
+    pub(crate) fn tail(&self) -> Option<Segment> {
+        let Tail { before, publishes, batches } = self.tail.clone()?;
+        Some(Segment { before, publishes, batches })
+    }
+
+    pub(crate) fn set_tail(&mut self, segment: Option<Segment>) {
+        let tail = |Segment { before, publishes, batches }| Tail { before, publishes, batches };
+        self.tail = segment.map(tail);
+    }
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        Self {
+            n: 0,
+            token: Id::ZERO,
+            last: Point::START,
+            segments: Vec::new(),
+            tail: None,
+            superseded: Vec::new(),
+            doomed: Vec::new(),
+            replaces: BTreeSet::new(),
+            scopes: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            pieces: BTreeMap::new(),
+            at: None,
+            is_to_tell: false,
+        }
+    }
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self {
+            n: 0,
+            read: Point::START,
+            last: 0,
+            name: String::new(),
+            at: None,
+            seen: BTreeMap::new(),
+            replaces: BTreeSet::new(),
+        }
+    }
+}
+
+impl Covered {
+    /// What two have together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let seqs = match (self.seqs, other.seqs) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (one, other) => one.or(other),
+        };
+        Self { seqs, set: self.set || other.set }
+    }
+
+    /// Adds a message's number.
+    pub(crate) fn add(&mut self, seq: u64) {
+        *self = self.and(Self { seqs: Some((seq, seq)), set: false });
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("space", &self.space)
+            .field("device", &self.device)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! The sealed objects of a space at its remote
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sottovoce::exchange::{ObjectKind, SpaceKey};
+use zeroize::Zeroizing;
+
+use crate::id::Id;
+use crate::remote::Remote;
+use crate::stream::head::{Head, SegmentRef};
+use crate::stream::segment::Segment;
+use crate::sync_error::{SyncError, SyncResult};
+
+/// The most devices of a space. Names beyond that are ignored: whoever can write to the remote can invent any.
+const MOST_DEVICES: usize = 256;
+
+/// A space's objects.
+pub(crate) struct Objects {
+    remote: Arc<dyn Remote>,
+    space: Id,
+    key: SpaceKey,
+}
+
+/// What a slot contains.
+#[derive(Debug)]
+pub(crate) enum Slot {
+    Empty,
+    /// What cannot be used: a torn write, or a forgery.
+    Unreadable(&'static str),
+    Head(Box<Head>),
+}
+
+impl Slot {
+    pub(crate) fn head(self) -> Option<Head> {
+        match self {
+            Self::Head(head) => Some(*head),
+            Self::Empty | Self::Unreadable(_) => None,
+        }
+    }
+}
+
+impl Objects {
+    pub(crate) fn new(remote: Arc<dyn Remote>, space: Id, key: &[u8; 32]) -> SyncResult<Self> {
+        Ok(Self { remote, space, key: SpaceKey::new(&space.to_string(), key)? })
+    }
+
+    /// The devices that have heads, at most 256, and whether there are names of more.
+    pub(crate) async fn devices(&self) -> SyncResult<(Vec<Id>, bool)> {
+        let names = self.remote.list(&format!("{}/h", self.space)).await?;
+        let device = |name: &String| name.rsplit_once('.')?.0.parse::<Id>().ok();
+        let mut devices: Vec<Id> = names.iter().filter_map(device).collect();
+        devices.dedup();
+        let is_more = devices.len() > MOST_DEVICES;
+        devices.truncate(MOST_DEVICES);
+        Ok((devices, is_more))
+    }
+
+    /// Reads the slot for heads of this number.
+    pub(crate) async fn slot(&self, device: Id, n: u64) -> SyncResult<Slot> {
+        let element = format!("{device}.{}", n % 2);
+        let Some(sealed) = self.remote.get(&format!("{}/h/{element}", self.space)).await? else {
+            return Ok(Slot::Empty);
+        };
+        let Some(text) = self.key.open(ObjectKind::Head, &device.to_string(), &element, &sealed)
+        else {
+            return Ok(Slot::Unreadable("it was cut off, or is not of this space"));
+        };
+        Ok(match Head::parse(&text) {
+            Ok(head) if head.n % 2 == n % 2 => Slot::Head(Box::new(head)),
+            Ok(_) => Slot::Unreadable("it is in the other's place"),
+            Err(reason) => Slot::Unreadable(reason),
+        })
+    }
+
+    /// The newer one of a device's two heads.
+    pub(crate) async fn newest_head(&self, device: Id) -> SyncResult<Option<Head>> {
+        let (even, odd) = (self.slot(device, 0).await?, self.slot(device, 1).await?);
+        let heads = [even.head(), odd.head()].into_iter().flatten();
+        Ok(heads.max_by_key(|head| head.n))
+    }
+
+    pub(crate) async fn put_head(&self, device: Id, head: &Head) -> SyncResult<()> {
+        let element = format!("{device}.{}", head.n % 2);
+        let text = head.to_text().map_err(unwritable)?;
+        let sealed = self.key.seal(ObjectKind::Head, &device.to_string(), &element, &text)?;
+        Ok(self.remote.put(&format!("{}/h/{element}", self.space), sealed.into()).await?)
+    }
+
+    /// Reads a segment. `None` if it is not there: the head that lists it may be outdated.
+    pub(crate) async fn segment(
+        &self,
+        device: Id,
+        listed: &SegmentRef,
+    ) -> SyncResult<Option<Segment>> {
+        let Some(text) = self.object(ObjectKind::Segment, device, listed.object()).await? else {
+            return Ok(None);
+        };
+        let parsed = Segment::parse(&text, listed);
+        let wrong =
+            |reason| SyncError::Object { place: self.name(device, listed.object()), reason };
+        parsed.map(Some).map_err(wrong)
+    }
+
+    /// Writes a segment under a new name. Returns its size.
+    pub(crate) async fn put_segment(
+        &self,
+        device: Id,
+        object: Id,
+        segment: &Segment,
+    ) -> SyncResult<u64> {
+        let text = segment.to_text().map_err(unwritable)?;
+        self.put(ObjectKind::Segment, device, object, &text).await
+    }
+
+    /// Reads an object of another kind. `None` if it is not there.
+    pub(crate) async fn object(
+        &self,
+        kind: ObjectKind,
+        device: Id,
+        object: Id,
+    ) -> SyncResult<Option<Zeroizing<Vec<u8>>>> {
+        let name = self.name(device, object);
+        let Some(sealed) = self.remote.get(&name).await? else { return Ok(None) };
+        let text = self.key.open(kind, &device.to_string(), &object.to_string(), &sealed);
+        let reason = "it was cut off or changed, or is not of this space";
+        text.map(Some).ok_or(SyncError::Object { place: name, reason })
+    }
+
+    pub(crate) async fn put(
+        &self,
+        kind: ObjectKind,
+        device: Id,
+        object: Id,
+        text: &[u8],
+    ) -> SyncResult<u64> {
+        let sealed = self.key.seal(kind, &device.to_string(), &object.to_string(), text)?;
+        let bytes = sealed.len() as u64;
+        self.remote.put(&self.name(device, object), Bytes::from(sealed)).await?;
+        Ok(bytes)
+    }
+
+    pub(crate) async fn delete(&self, device: Id, object: Id) -> SyncResult<()> {
+        Ok(self.remote.delete(&self.name(device, object)).await?)
+    }
+
+    /// The objects of a device that are at the remote.
+    pub(crate) async fn listed(&self, device: Id) -> SyncResult<Vec<Id>> {
+        let names = self.remote.list(&format!("{}/o/{device}", self.space)).await?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// Deletes everything of a device but its heads.
+    pub(crate) async fn delete_objects(&self, device: Id) -> SyncResult<()> {
+        for object in self.listed(device).await? {
+            self.delete(device, object).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn delete_heads(&self, device: Id) -> SyncResult<()> {
+        for slot in 0..2 {
+            self.remote.delete(&format!("{}/h/{device}.{slot}", self.space)).await?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, device: Id, object: Id) -> String {
+        format!("{}/o/{device}/{object}", self.space)
+    }
+}
+
+fn unwritable(_: serde_json::Error) -> SyncError {
+    SyncError::State { reason: "a value cannot be written as JSON" }
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("space", &self.space).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,117 @@
+//! The error of everything above the remote
+
+use sottovoce::Error as StoreError;
+
+use crate::error::RemoteError;
+
+/// Why syncing failed. It contains no words of conversations, no keys and no credentials.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SyncError {
+    /// The store on this device failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The remote failed.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The store does not sync yet.
+    #[error("this store does not sync with other devices")]
+    NotSetUp,
+    /// The store syncs already.
+    #[error("this store syncs already, through {address}")]
+    SetUpAlready {
+        /// The remote's address.
+        address: String,
+    },
+    /// Another process syncs this store now.
+    #[error("another process syncs this store now")]
+    Busy,
+    /// A code that is no invitation, or was mistyped.
+    #[error("the code is not one that `sottovoce device add` shows: {reason}")]
+    InvalidCode {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The space of an invitation has no devices: its remote is another, or was emptied.
+    #[error("{address}: no device has ever published here, or its objects are gone")]
+    EmptySpace {
+        /// The remote's address.
+        address: String,
+    },
+    /// A device closed the space: after a device was removed, the others join the new space.
+    #[error(
+        "a device was removed and the others share a new space since; this one has to join that"
+    )]
+    Closed,
+    /// The own stream at the remote keeps changing.
+    #[error("the remote keeps returning another state of this device's stream than was written")]
+    Contested,
+    /// No device has that name or identifier.
+    #[error("no device is called {name:?}")]
+    NoSuchDevice {
+        /// What was asked for.
+        name: String,
+    },
+    /// An object of the remote cannot be used.
+    #[error("{place}: {reason}")]
+    Object {
+        /// The object's place.
+        place: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The state of syncing in the store cannot be used.
+    #[error("the state of syncing in the store cannot be read: {reason}")]
+    State {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    NoRandom,
+}
+
+/// The result of syncing.
+pub type SyncResult<T> = Result<T, SyncError>;
+
+impl SyncError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Store(error) => error.help(),
+            Self::NotSetUp => {
+                "`sottovoce sync init ADDRESS` begins a space; `sottovoce device join CODE` joins one"
+            }
+            Self::SetUpAlready { .. } => {
+                "`sottovoce sync stop` ends that; nothing is deleted by it on this device"
+            }
+            Self::Busy => "wait until it has ended, or let the running host sync",
+            Self::InvalidCode { .. } => {
+                "show the code again on a device of the space: `sottovoce device add`"
+            }
+            Self::EmptySpace { .. } => {
+                "check the address and the credentials, and run `sottovoce sync` on a device of the space"
+            }
+            Self::Closed => {
+                "show a code on a device of the new space (`sottovoce device add`), then run `sottovoce device join CODE` here"
+            }
+            Self::NoSuchDevice { .. } => "`sottovoce device list` shows the devices",
+            Self::State { .. } => {
+                "`sottovoce sync stop` ends syncing; then join the space again with a code of another device"
+            }
+            Self::Contested => {
+                "another copy of this store may be syncing at the same time: give each its own, with `sottovoce sync stop` and `sottovoce device join CODE`"
+            }
+            Self::Remote(_) | Self::Object { .. } | Self::NoRandom => return None,
+        })
+    }
+
+    /// Whether trying again later may help.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Remote(error) => error.is_transient(),
+            Self::Busy => true,
+            _ => false,
+        }
+    }
+}

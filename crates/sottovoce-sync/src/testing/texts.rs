@@ -1,0 +1,31 @@
+//! Opens what a space has at its remote
+
+use std::sync::Arc;
+
+use sottovoce::exchange::ObjectKind;
+use zeroize::Zeroizing;
+
+use crate::remote::Remote;
+use crate::space::Invitation;
+use crate::stream::objects::Objects;
+use crate::sync_error::SyncResult;
+
+/// The texts of all segments of a space, listed by heads or not, so that a test can search them.
+///
+/// # Errors
+/// Those of the remote.
+pub async fn live_texts(
+    remote: Arc<dyn Remote>,
+    invitation: &Invitation,
+) -> SyncResult<Vec<Zeroizing<Vec<u8>>>> {
+    let objects = Objects::new(remote, invitation.space, &invitation.key)?;
+    let mut texts = Vec::new();
+    for device in objects.devices().await?.0 {
+        for object in objects.listed(device).await? {
+            if let Ok(Some(text)) = objects.object(ObjectKind::Segment, device, object).await {
+                texts.push(text);
+            }
+        }
+    }
+    Ok(texts)
+}
