@@ -9,7 +9,8 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::error::{Action, ErrorKind, RemoteError};
+use crate::address::other;
+use crate::error::RemoteError;
 use crate::remote::Result;
 
 /// The most bytes of a file with credentials.
@@ -120,10 +121,6 @@ fn read(place: &str, mut file: File) -> Result<Zeroizing<String>> {
 
 fn io_error(place: &str, error: &std::io::Error) -> RemoteError {
     other(place, &error.to_string())
-}
-
-fn other(place: &str, reason: &str) -> RemoteError {
-    RemoteError::new(ErrorKind::Other, Action::Open, place, reason)
 }
 
 #[cfg(test)]

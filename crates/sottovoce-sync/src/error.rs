@@ -8,7 +8,7 @@ use std::fmt;
 pub enum ErrorKind {
     /// No answer came, or the server cannot answer now. Trying again later helps.
     Unreachable,
-    /// The server refused the credentials, or there are none.
+    /// The server or the file system refused access, or there are no credentials.
     Refused,
     /// The bucket, the container or the folder of the remote does not exist. Nothing creates it.
     NoContainer,

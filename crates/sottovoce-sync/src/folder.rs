@@ -87,7 +87,8 @@ impl Place<'_> {
         }
     }
 
-    /// Who may write to the folder must not make this process write or read elsewhere.
+    /// A link in the folder must not make this process write or read elsewhere. One that takes a folder's place after this
+    /// check is not noticed.
     fn check_links(&self) -> Result<()> {
         let below = self.path.ancestors().take_while(|folder| *folder != self.root);
         for folder in below {
@@ -204,7 +205,10 @@ impl Place<'_> {
     fn delete(&self) -> Result<()> {
         match std::fs::remove_file(&self.path) {
             Ok(()) => {}
-            Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
+            // As for a reader, a folder is no object.
+            Err(error)
+                if matches!(error.kind(), Io::NotFound | Io::NotADirectory | Io::IsADirectory) =>
+            {
                 self.check_root()?;
             }
             Err(error) => return Err(self.error(&error)),

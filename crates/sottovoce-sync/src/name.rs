@@ -8,7 +8,7 @@ use crate::remote::{MAX_NAMES, MAX_OBJECT, Result};
 /// The most bytes of a name.
 const LONGEST: usize = 512;
 
-/// The most bytes of a part of a name. File systems allow 255, of which a temporary file needs some.
+/// The most bytes of a part of a name. File systems allow 255, but some that encrypt names only 143.
 const LONGEST_PART: usize = 128;
 
 /// Whether a text can be one part of a name.

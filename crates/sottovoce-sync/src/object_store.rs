@@ -67,7 +67,7 @@ impl Server {
         self.error(action, name, answer::failure(error))
     }
 
-    /// What it means that something is absent: that alone, or that the folder of the address is. Only WebDAV does not say which.
+    /// Fails if something is absent because the folder of the address is. A WebDAV server does not say so; the others do.
     async fn check_container(&self, action: Action, name: &str) -> Result<()> {
         if matches!(self.listing, Listing::Pages(_)) {
             return Ok(());
@@ -164,14 +164,18 @@ impl Remote for Server {
     async fn put(&self, name: &str, bytes: Bytes) -> Result<()> {
         let path = self.path(Action::Put, name)?;
         name::check_size(Action::Put, &name::place(&self.place, name), bytes.len() as u64)?;
-        let put = self.store.put(&path, bytes.into()).await;
-        put.map(drop).map_err(|error| {
-            let mut failure = answer::failure(&error);
-            if answer::is_absent(&error) {
-                failure.kind = ErrorKind::NoContainer;
+        let Err(error) = self.store.put(&path, bytes.into()).await else { return Ok(()) };
+        let mut failure = answer::failure(&error);
+        if answer::is_absent(&error) {
+            self.check_container(Action::Put, name).await?;
+            match self.listing {
+                Listing::Pages(_) => failure.kind = ErrorKind::NoContainer,
+                Listing::Whole { .. } => {
+                    failure.reason = "the server creates no folder for it".to_owned();
+                }
             }
-            self.error(Action::Put, name, failure)
-        })
+        }
+        Err(self.error(Action::Put, name, failure))
     }
 
     async fn get(&self, name: &str) -> Result<Option<Bytes>> {

@@ -47,7 +47,7 @@ pub fn open(address: &str, credentials: &Credentials) -> Result<Arc<dyn Remote>>
         let path = url.to_file_path().ok().filter(|_| url.host().is_none());
         let path =
             path.ok_or_else(|| other(&place, "the address is not of the form file:///folder"))?;
-        // Whether trying again helps, a local file system does not know.
+        // Nothing is repeated: what a file system refuses rarely passes within seconds.
         return Ok(Arc::new(Folder::open(&path)?));
     }
     server(&url, place, credentials)

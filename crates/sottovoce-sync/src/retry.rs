@@ -20,12 +20,13 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const BASE_TIME: Duration = Duration::from_secs(60);
 
 /// The slowest transfer that still counts as one, in bytes a second.
-const SLOWEST: usize = 32 << 10;
+pub(crate) const SLOWEST: usize = 32 << 10;
 
 /// A remote whose operations are tried up to five times while they fail for want of an answer.
 ///
 /// All operations may be repeated, see [`Remote`]. Between two attempts is a pause of random length, of at most 0.2, 0.6, 1.8 and 5.4
-/// seconds. An attempt ends after a minute and the time that the object takes at 32 KiB a second.
+/// seconds. An attempt ends after a minute and the time that its object takes at 32 KiB a second. What is read may be of any size, so it has
+/// the time of the largest object.
 #[derive(Debug)]
 pub struct Retrying<R> {
     remote: R,

@@ -57,11 +57,12 @@ impl Answer {
         let refused = ["AuthorizationHeaderMalformed", "ExpiredToken", "InvalidToken"];
         match self.status.as_u16() {
             401 | 403 | 407 => ErrorKind::Refused,
+            400 if self.has_code(&["RequestTimeout"]) => ErrorKind::Unreachable,
             // Of a server that hands out tokens.
             400 if self.method == Method::POST || self.has_code(&refused) => ErrorKind::Refused,
             404 if self.has_code(&["NoSuchBucket", "ContainerNotFound"]) => ErrorKind::NoContainer,
             413 => ErrorKind::TooLarge,
-            408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 => ErrorKind::Unreachable,
+            408 | 409 | 423 | 425 | 429 | 500 | 502 | 503 | 504 => ErrorKind::Unreachable,
             _ => ErrorKind::Other,
         }
     }
@@ -80,6 +81,11 @@ impl Answer {
 pub(super) fn code(body: &[u8]) -> Option<String> {
     let text = str::from_utf8(body).ok()?;
     let (code, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
+    checked_code(code)
+}
+
+/// The code, unless it has another form than those of the services.
+pub(super) fn checked_code(code: &str) -> Option<String> {
     let is_code =
         (1..=64).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
     is_code.then(|| code.to_owned())

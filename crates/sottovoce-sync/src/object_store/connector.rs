@@ -15,17 +15,15 @@ use http::{HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, StreamBody};
 use reqwest::redirect::{Attempt, Policy};
 
-use super::answer::{Answer, Late, TooLong, code};
+use super::answer::{Answer, Late, TooLong, checked_code, code};
 use crate::remote::MAX_OBJECT;
+use crate::retry::SLOWEST;
 
 /// The time for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// The longest silence of a server, besides the time that the request takes at `SLOWEST`.
 const SILENCE: Duration = Duration::from_secs(30);
-
-/// The slowest upload that still counts as one, in bytes a second.
-const SLOWEST: usize = 32 << 10;
 
 /// The most bytes of an answer. Objects have a limit of their own; a WebDAV server lists a folder in one answer.
 const LONGEST: usize = 2 * MAX_OBJECT;
@@ -76,11 +74,16 @@ impl HttpConnector for Connector {
     }
 }
 
-/// Follows a redirect to the same server, as WebDAV servers send it for a folder. Another one gets neither requests nor credentials.
+/// Follows a redirect to the same address with a slash at its end, as WebDAV servers send it for a folder. Another server gets neither
+/// requests nor credentials. Another page of this server, such as one to log in, is no object and stores none.
 fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let from = attempt.previous().last().map(reqwest::Url::origin);
-    if from.is_some_and(|from| from == attempt.url().origin())
-        && attempt.previous().len() <= MOST_REDIRECTS
+    let to = attempt.url();
+    let is_same = |from: &reqwest::Url| {
+        from.origin() == to.origin()
+            && from.query() == to.query()
+            && from.path().trim_end_matches('/') == to.path().trim_end_matches('/')
+    };
+    if attempt.previous().last().is_some_and(is_same) && attempt.previous().len() <= MOST_REDIRECTS
     {
         attempt.follow()
     } else {
@@ -129,8 +132,7 @@ impl HttpService for Client {
         // A refusal that cannot be read is still one.
         let body = limit(body, LONGEST_REFUSAL).bytes().await.unwrap_or_default();
         let header = head.headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
-        let header = header.and_then(|text| code(format!("<Code>{text}</Code>").as_bytes()));
-        let code = header.or_else(|| code(&body));
+        let code = header.and_then(checked_code).or_else(|| code(&body));
         Err(HttpError::new(HttpErrorKind::Unknown, Answer { method, status, code }))
     }
 }

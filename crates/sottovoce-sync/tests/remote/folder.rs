@@ -106,3 +106,13 @@ async fn objects_are_readable_by_their_owner_alone() {
     let mode = std::fs::metadata(folder.path().join("a")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
+
+#[tokio::test]
+async fn a_folder_is_no_object_to_read_or_delete() {
+    let folder = tempfile::tempdir().unwrap();
+    let remote = remote(folder.path());
+    remote.put("a/b", "x".into()).await.unwrap();
+    assert_eq!(remote.get("a").await.unwrap(), None);
+    remote.delete("a").await.unwrap();
+    assert_eq!(remote.get("a/b").await.unwrap().unwrap(), "x");
+}

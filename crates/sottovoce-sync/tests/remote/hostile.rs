@@ -1,111 +1,11 @@
 //! Servers that send what they should not
 
-use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use sottovoce_sync::{ErrorKind, MAX_NAMES, Remote, open};
+use sottovoce_sync::{ErrorKind, MAX_NAMES};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 
-use crate::opening::credentials;
-
-/// A server that answers each connection's first request as a function says, and keeps the heads of the requests.
-struct Server {
-    address: SocketAddr,
-    requests: Arc<Mutex<Vec<String>>>,
-}
-
-impl Server {
-    async fn start<F: Future<Output = ()> + Send + 'static>(
-        answer: impl Fn(String, TcpStream) -> F + Send + Sync + 'static,
-    ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let heads = Arc::clone(&requests);
-        let answer = Arc::new(answer);
-        tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let (heads, answer) = (Arc::clone(&heads), Arc::clone(&answer));
-                tokio::spawn(async move {
-                    let mut head = Vec::new();
-                    while !head.ends_with(b"\r\n\r\n") {
-                        let Ok(byte) = stream.read_u8().await else { return };
-                        head.push(byte);
-                    }
-                    let head = String::from_utf8(head).unwrap();
-                    heads.lock().unwrap().push(head.clone());
-                    answer(head, stream).await;
-                });
-            }
-        });
-        Self { address, requests }
-    }
-
-    /// Always sends the same bytes.
-    async fn says(answer: impl Into<Vec<u8>>) -> Self {
-        let answer: Arc<[u8]> = answer.into().into();
-        Self::start(move |_, mut stream| {
-            let answer = Arc::clone(&answer);
-            async move {
-                stream.write_all(&answer).await.ok();
-                stream.shutdown().await.ok();
-                // What is still sent must not turn the end into a reset.
-                while matches!(stream.read(&mut [0; 1024]).await, Ok(1..)) {}
-            }
-        })
-        .await
-    }
-
-    /// Sends the first bytes, then the others for ever.
-    async fn never_ends(first: &'static str, others: &str) -> Self {
-        let others: Arc<str> = others.repeat(1 + 65_536 / others.len()).into();
-        Self::start(move |_, mut stream| {
-            let others = Arc::clone(&others);
-            async move {
-                stream.write_all(first.as_bytes()).await.ok();
-                while stream.write_all(others.as_bytes()).await.is_ok() {}
-            }
-        })
-        .await
-    }
-
-    fn webdav(&self) -> Arc<dyn Remote> {
-        let lines = "WEBDAV_USERNAME=me\nWEBDAV_PASSWORD=hunter2";
-        open(&format!("http://{}/dav", self.address), &credentials(lines)).unwrap()
-    }
-
-    fn s3(&self) -> Arc<dyn Remote> {
-        let lines =
-            "AWS_ACCESS_KEY_ID=me\nAWS_SECRET_ACCESS_KEY=hunter2\nAWS_SESSION_TOKEN=hunter3";
-        let lines = format!("{lines}\nAWS_ENDPOINT_URL=http://{}", self.address);
-        open("s3://bucket/pre", &credentials(&lines)).unwrap()
-    }
-
-    fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
-    }
-}
-
-/// 4 KiB of a text as a chunk of a body without a length.
-fn chunk(text: &str) -> String {
-    format!("1000\r\n{}\r\n", text.repeat(4096 / text.len()))
-}
-
-fn answer(status: &str, headers: &str, body: &str) -> String {
-    format!(
-        "HTTP/1.1 {status}\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-}
-
-/// Nothing here needs the pauses between attempts to be long, but none may take for ever.
-async fn soon<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), work).await.expect("it takes too long")
-}
+use crate::fake_server::{Server, answer, chunk, empty_folder, soon};
 
 #[tokio::test]
 async fn an_endless_object_ends_in_an_error() {
@@ -245,6 +145,42 @@ async fn a_redirect_to_another_server_is_not_followed() {
 }
 
 #[tokio::test]
+async fn a_page_to_log_in_is_no_object_and_stores_none() {
+    for status in ["301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect"]
+    {
+        let server = Server::start(move |head, mut stream| async move {
+            let is_page = head.split(' ').nth(1) == Some("/login");
+            let page = answer("200 OK", "ETag: \"a\"\r\n", "Who are you?");
+            let text = if is_page { page } else { answer(status, "Location: /login\r\n", "") };
+            stream.write_all(text.as_bytes()).await.ok();
+            while matches!(stream.read(&mut [0; 1024]).await, Ok(1..)) {}
+        })
+        .await;
+        for remote in [server.webdav(), server.s3()] {
+            soon(remote.get("a")).await.unwrap_err();
+            soon(remote.put("a", "x".into())).await.unwrap_err();
+            soon(remote.list("a")).await.unwrap_err();
+            soon(remote.delete("a")).await.unwrap_err();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_folder_may_have_another_address_by_a_slash() {
+    let server = Server::start(|head, mut stream| async move {
+        let has_slash = head.split(' ').nth(1) == Some("/dav/a/");
+        let text = if has_slash {
+            empty_folder("/dav/a/")
+        } else {
+            answer("301 Moved Permanently", "Location: /dav/a/\r\n", "")
+        };
+        stream.write_all(text.as_bytes()).await.ok();
+    })
+    .await;
+    assert_eq!(soon(server.webdav().list("a")).await.unwrap(), [] as [&str; 0]);
+}
+
+#[tokio::test]
 async fn redirects_in_a_circle_end() {
     let server = Server::says(answer("301 Moved Permanently", "Location: /dav/a\r\n", "")).await;
     soon(server.webdav().get("a")).await.unwrap_err();
@@ -312,6 +248,7 @@ async fn a_busy_server_is_asked_again_and_one_that_refuses_is_not() {
     for (status, kind, requests) in [
         ("503 Service Unavailable", ErrorKind::Unreachable, 5),
         ("429 Too Many Requests", ErrorKind::Unreachable, 5),
+        ("423 Locked", ErrorKind::Unreachable, 5),
         ("401 Unauthorized", ErrorKind::Refused, 1),
         ("403 Forbidden", ErrorKind::Refused, 1),
         ("413 Content Too Large", ErrorKind::TooLarge, 1),
@@ -321,6 +258,11 @@ async fn a_busy_server_is_asked_again_and_one_that_refuses_is_not() {
         let error = soon(server.webdav().delete("a")).await.unwrap_err();
         assert_eq!((error.kind(), server.requests().len()), (kind, requests), "{error}");
     }
+    // S3 says so if it has waited for the rest of a request.
+    let body = "<Error><Code>RequestTimeout</Code></Error>";
+    let server = Server::says(answer("400 Bad Request", "", body)).await;
+    let error = soon(server.s3().put("a", "x".into())).await.unwrap_err();
+    assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Unreachable, 5), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -358,4 +300,20 @@ async fn a_folder_that_another_device_creates_at_the_same_moment_is_no_refusal()
         let put = soon(server.webdav().put("a/b", "x".into())).await;
         assert_eq!(put.map_err(|error| error.kind()), created);
     }
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_created_is_not_said_to_be_that_of_the_address() {
+    let server = Server::start(|head, mut stream| async move {
+        let text = match head.starts_with("PROPFIND") {
+            true => empty_folder("/dav/"),
+            false => answer("409 Conflict", "", ""),
+        };
+        stream.write_all(text.as_bytes()).await.ok();
+        while matches!(stream.read(&mut [0; 1024]).await, Ok(1..)) {}
+    })
+    .await;
+    let error = soon(server.webdav().put("a/b", "x".into())).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Other, "{error}");
+    assert!(error.to_string().ends_with("the server creates no folder for it"), "{error}");
 }

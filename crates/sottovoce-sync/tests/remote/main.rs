@@ -10,6 +10,8 @@
 
 #[cfg(all(feature = "s3", feature = "webdav"))]
 mod cutter;
+#[cfg(all(feature = "s3", feature = "webdav"))]
+mod fake_server;
 mod faults;
 mod folder;
 #[cfg(all(feature = "s3", feature = "webdav"))]
