@@ -12,6 +12,7 @@
 //! ```
 
 mod address;
+mod background;
 mod credentials;
 mod device;
 mod error;
@@ -31,6 +32,7 @@ mod syncer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use background::{Background, BackgroundHandle, BackgroundStatus};
 pub use credentials::Credentials;
 pub use device::home::Conversations;
 pub use device::selection::Selection;

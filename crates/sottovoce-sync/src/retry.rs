@@ -72,7 +72,7 @@ impl<R: Remote> Retrying<R> {
 }
 
 /// A random part of a duration. Without a source of random numbers, all of it.
-fn part_of(duration: Duration) -> Duration {
+pub(crate) fn part_of(duration: Duration) -> Duration {
     getrandom::u32()
         .map_or(duration, |random| duration.mul_f64(f64::from(random) / f64::from(u32::MAX)))
 }

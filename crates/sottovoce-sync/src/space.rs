@@ -47,6 +47,12 @@ impl Invitation {
         &self.address
     }
 
+    /// The same space at another address of the remote: a folder may have another path on this device.
+    #[must_use]
+    pub fn at(self, address: impl Into<String>) -> Self {
+        Self { address: address.into(), ..self }
+    }
+
     fn checksum(&self) -> [u8; CHECKSUM] {
         let mut digest = Sha256::new();
         digest.update(self.space.to_bytes());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use sottovoce::exchange::{self, Exchange, SyncLock};
+use sottovoce::exchange::{self, Exchange, Position, SyncLock};
 use sottovoce::{Clock, FileConversationStore, Scope};
 use zeroize::Zeroizing;
 
@@ -160,18 +160,12 @@ impl Syncer {
     /// # Errors
     /// [`SyncError::NotSetUp`], and those of reading the store.
     pub async fn status(&self) -> SyncResult<SyncStatus> {
-        let (root, state) = self.state().await?;
+        let (_, state) = self.state().await?;
         let mut unpublished = 0;
-        for scope in self.home.conversations.scopes().await? {
-            if !state.selection.includes(&scope) {
-                continue;
-            }
-            let store = self.home.conversations.open(&scope).await?;
-            let position = Exchange::new(store).position().await?;
+        for (scope, position) in self.positions().await? {
             let published = state.own.scopes.get(&scope.to_string());
             unpublished += usize::from(published.is_none_or(|known| known.position != position));
         }
-        drop(root);
         let mut peers: Vec<DeviceStatus> = state
             .peers
             .iter()
@@ -197,6 +191,24 @@ impl Syncer {
             peers,
             is_closed: state.closed,
         })
+    }
+
+    /// The time by the host's clock.
+    pub(crate) fn now(&self) -> jiff::Timestamp {
+        self.home.now()
+    }
+
+    /// Where each shared conversation is. While that is equal, nothing has changed here.
+    pub(crate) async fn positions(&self) -> SyncResult<BTreeMap<Scope, Position>> {
+        let (_, state) = self.state().await?;
+        let mut positions = BTreeMap::new();
+        for scope in self.home.conversations.scopes().await? {
+            if state.selection.includes(&scope) {
+                let store = self.home.conversations.open(&scope).await?;
+                positions.insert(scope, Exchange::new(store).position().await?);
+            }
+        }
+        Ok(positions)
     }
 
     /// Gives this device another name. Others see it with the next publish.
