@@ -53,7 +53,6 @@ pub mod conversation;
 mod crypto;
 mod directory;
 mod error;
-pub mod exchange;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod message;
@@ -80,7 +79,7 @@ pub use model::{LanguageModel, ModelOptions};
 pub use model::{Ollama, OllamaModel, OpenAi, OpenAiModel};
 pub use scope::Scope;
 pub use store::{ConversationStore, FileConversationStore, StoreOptions, StoredMessage};
-pub use transfer::{export, import};
+pub use transfer::{exchange, export, import};
 
 /// Administration: keys, checks, repair, and moving a store.
 pub mod admin {

@@ -1,4 +1,5 @@
-//! Conversations in and out of stores: exports, and imports of exports and of other systems.
+//! Conversations in and out of stores: exports, imports of exports and of other systems, and what devices exchange.
 
+pub mod exchange;
 pub mod export;
 pub mod import;

@@ -192,14 +192,16 @@ impl FileConversationStore {
         self.write(|writer| writer.append(messages, TimestampPolicy::Own)).await
     }
 
-    /// The same for one pack. Returns `None` and stores nothing if something was stored after the number `seen`.
+    /// The same for one pack. Returns `None` and stores nothing if something was stored after the number `seen`, or if the
+    /// list of forgotten messages has another revision than `noted`.
     pub(crate) async fn import_after(
         &self,
         seen: u64,
+        noted: u64,
         messages: Vec<impl Into<IncomingMessage> + Send>,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
         let arrivals = messages.into_iter().map(Into::into).collect();
-        self.write(move |writer| writer.import(arrivals, seen)).await
+        self.write(move |writer| writer.import(arrivals, (seen, noted))).await
     }
 
     /// The latest time that a message may have.
@@ -264,7 +266,8 @@ impl FileConversationStore {
         &self.writer
     }
 
-    async fn write<T: Send + 'static>(
+    /// Changes the conversation on a blocking thread, which does not wait there for another writer.
+    pub(crate) async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
     ) -> Result<T> {

@@ -28,7 +28,10 @@ use crate::store::delete::prepared_forget::Prepared;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
-use crate::store::record::validation::{IncomingMessage, Limits, TimestampPolicy, ValidMessage};
+use crate::store::record::name::NameTime;
+use crate::store::record::validation::{
+    IncomingMessage, Limits, TimestampPolicy, ValidMessage, latest,
+};
 use crate::store::repair;
 use crate::store::repair::{RepairOptions, keyring};
 use recovery::{newest_end, prepare};
@@ -118,26 +121,51 @@ impl Writer {
     }
 
     /// Stores the first messages of an import, as many as one pack holds, each ordered by its own time. Returns
-    /// `None` and stores nothing if something was stored after the number `seen`.
+    /// `None` and stores nothing if something was stored after the number `seen`, or if the list of forgotten messages
+    /// has another revision than `noted`.
     pub(crate) fn import(
         &mut self,
         arrivals: Vec<IncomingMessage>,
-        seen: u64,
+        (seen, noted): (u64, u64),
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
         let limits = &self.limits;
-        let arriving = arrivals.len() as u64;
-        let has_copies = arrivals.iter().any(|arrival| arrival.message.restored_from().is_some());
         let drafts = arrivals.into_iter().map(|arrival| ValidMessage::imported(arrival, limits));
         let drafts: Vec<ValidMessage> = drafts.collect::<Result<_>>()?;
+        let reader = Arc::clone(&self.reader);
+        self.import_drafts(drafts, (seen, noted), |committer, tail| {
+            cleanup::expire(&reader, committer, tail)
+        })
+    }
+
+    /// The same for messages of another device. They may be what keeps the conversation from being expired.
+    pub(crate) fn receive(
+        &mut self,
+        mut drafts: Vec<ValidMessage>,
+        (seen, noted): (u64, u64),
+    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+        let latest = NameTime::try_from(latest(self.reader.now()))?;
+        let newest = self.reader.newest()?.newest;
+        // Everything that is said later would stand at such a time too.
+        drafts.iter_mut().for_each(|draft| draft.time = draft.time.min(latest.max(newest)));
+        self.import_drafts(drafts, (seen, noted), |_, _| Ok(()))
+    }
+
+    fn import_drafts(
+        &mut self,
+        drafts: Vec<ValidMessage>,
+        (seen, noted): (u64, u64),
+        before: impl FnOnce(&Committer<'_>, &mut Tail) -> Result<()>,
+    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+        let arriving = drafts.len() as u64;
+        let has_copies = drafts.iter().any(|draft| draft.message.restored_from().is_some());
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.compactor.largest())? else {
             return Ok(Some(Vec::new()));
         };
-        let reader = Arc::clone(&self.reader);
         self.locked(|committer, tail, compactor| {
-            if tail.last_seq != seen {
+            if (tail.last_seq, tail.profile.imports) != (seen, noted) {
                 return Ok(None);
             }
-            cleanup::expire(&reader, committer, tail)?;
+            before(committer, tail)?;
             if has_copies {
                 committer.note_restored(tail, arriving)?;
             }

@@ -47,7 +47,7 @@ mod conversations;
 mod facts;
 mod given;
 mod keep;
-mod known;
+pub(crate) mod known;
 mod left_out;
 mod presets;
 mod refusal;

@@ -6,6 +6,9 @@ mod common;
 mod backup_hostile;
 mod backup_merge;
 mod backup_settings;
+mod exchange;
+mod exchange_beside;
+mod exchange_index;
 mod there_and_back;
 
 mod export;

@@ -1,11 +1,14 @@
 //! The committer: assigns numbers, publishes files and updates the head. Requires the lock.
 
-use crate::store::commit::write_presets::put;
 use std::sync::Arc;
 
-use crate::crypto::{SealingKey, StreamSealer, random, text_length};
+use zeroize::Zeroizing;
+
+use crate::crypto::{HEADER, SealingKey, StreamOpener, StreamSealer, random};
 use crate::error::{Error, Result};
+use crate::store::commit::write_presets::put;
 use crate::store::folder::document;
+use crate::store::folder::document::whole;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
@@ -107,7 +110,12 @@ impl Committer<'_> {
     /// Replaces a document. Durable once the folder is synced.
     pub(crate) fn stage(&self, document: Document, plaintext: &[u8]) -> Result<()> {
         if document.may_be_long() && plaintext.len() > LONGEST_RECORD {
-            return self.stage_long(document, plaintext).map(drop);
+            if self.stage_long(document, plaintext)? {
+                return Ok(());
+            }
+            let place = self.folder.directory.path().join(document.file_name());
+            let reason = "it did not read back as written, so the old one stays; check the disk";
+            return Err(Error::Damaged { place: place.display().to_string(), reason });
         }
         let line = self.key.seal(&document.associated(&self.folder.scope.parts()), plaintext)?;
         self.folder.directory.replace(document.file_name(), &line)
@@ -123,7 +131,18 @@ impl Committer<'_> {
                 sealer.write(plaintext, sink)?;
                 sealer.finish(sink)
             },
-            &mut |written| Ok(text_length(written.size()) == Some(plaintext.len() as u64)),
+            &mut |written| {
+                let path = self.folder.directory.path().join(name);
+                let failed = |error| Error::io("read back the file", path, error);
+                let sealed = whole(&*written).map_err(failed)?;
+                let Some(header) = sealed.first_chunk::<HEADER>() else { return Ok(false) };
+                let mut text = Zeroizing::new(Vec::with_capacity(plaintext.len()));
+                let length = sealed.len() as u64;
+                let opener =
+                    StreamOpener::new(self.key, &document.associated(&scope), header, length);
+                let opened = opener.and_then(|opener| opener.open_all(&sealed, &mut text));
+                Ok(opened.is_some() && *text == plaintext)
+            },
         )
     }
 

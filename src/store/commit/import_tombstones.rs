@@ -15,36 +15,83 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::import_digest::Origin;
 use crate::store::settings::profile::Profile;
 
-/// The most digests in the list, so that the file stays readable. Messages beyond it are forgotten but not listed.
-const MOST: usize = 700_000;
+/// The most digests in the list, 128 MiB of them, which is read whole. Messages beyond it are forgotten but not listed.
+const MOST: usize = 8_000_000;
 
 /// Length of a revision in bytes.
 const REVISION: usize = 8;
+
+/// What stands between the two parts of the list: a digest that no message has.
+const BETWEEN: [u8; 16] = [0; 16];
 
 /// The list at one revision.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImportTombstones {
     pub(crate) rev: u64,
+    /// What somebody wanted forgotten.
     pub(crate) origins: BTreeSet<Origin>,
+    /// What limits removed. It does not come back either, but other devices and exports may keep it.
+    pub(crate) expired: BTreeSet<Origin>,
 }
 
 impl ImportTombstones {
-    /// Parses the document: the revision, left out if it is 0, then the digests, sorted and unique.
+    /// Parses the document: the revision, left out if it is 0, then the digests, sorted and unique. After a digest of
+    /// zeros, those of messages that limits removed follow in the same way.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let (rev, rest) = match bytes.split_first_chunk::<REVISION>() {
             Some((rev, rest)) if bytes.len() % 16 == REVISION => (u64::from_be_bytes(*rev), rest),
             _ => (0, bytes),
         };
-        let (origins, rest) = rest.as_chunks();
-        let origins: BTreeSet<_> = origins.iter().copied().map(Origin::from_bytes).collect();
-        let parsed = Self { rev, origins };
-        (rest.is_empty() && parsed.to_bytes() == bytes).then_some(parsed)
+        let (digests, rest) = rest.as_chunks();
+        let mut parts = digests
+            .split(|digest| *digest == BETWEEN)
+            .map(|part| part.iter().copied().map(Origin::from_bytes).collect::<BTreeSet<_>>());
+        let (origins, expired) = (parts.next().unwrap_or_default(), parts.next());
+        let is_whole = parts.next().is_none() && rest.is_empty();
+        let parsed = Self { rev, origins, expired: expired.unwrap_or_default() };
+        (is_whole && parsed.to_bytes() == bytes).then_some(parsed)
+    }
+
+    /// Whether an import may not bring the message back.
+    pub(crate) fn has(&self, origin: Origin) -> bool {
+        self.origins.contains(&origin) || self.expired.contains(&origin)
+    }
+
+    /// How many digests there are.
+    fn len(&self) -> usize {
+        self.origins.len() + self.expired.len()
+    }
+
+    /// Adds what another list has. Returns whether that was anything, and logs what there is no room for.
+    fn take(&mut self, more: &Self) -> bool {
+        let mut changed = false;
+        let wanted = more.origins.iter().map(|origin| (*origin, true));
+        for (origin, is_wanted) in wanted.chain(more.expired.iter().map(|origin| (*origin, false)))
+        {
+            if self.origins.contains(&origin) || !is_wanted && self.expired.contains(&origin) {
+                continue;
+            }
+            let was_expired = is_wanted && self.expired.remove(&origin);
+            if !was_expired && self.len() >= MOST {
+                tracing::warn!("the list of forgotten messages is full: some may come back");
+                return changed;
+            }
+            let part = if is_wanted { &mut self.origins } else { &mut self.expired };
+            changed |= part.insert(origin);
+        }
+        changed
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let rev = self.rev.to_be_bytes();
-        let rev = rev.into_iter().filter(|_| self.rev > 0);
-        rev.chain(self.origins.iter().take(MOST).flat_map(|origin| origin.to_bytes())).collect()
+        let mut bytes = Vec::with_capacity(REVISION + 16 * (self.len() + 1));
+        bytes.extend(rev.into_iter().filter(|_| self.rev > 0));
+        bytes.extend(self.origins.iter().flat_map(|origin| origin.to_bytes()));
+        if !self.expired.is_empty() {
+            bytes.extend(BETWEEN);
+            bytes.extend(self.expired.iter().flat_map(|origin| origin.to_bytes()));
+        }
+        bytes
     }
 }
 
@@ -53,20 +100,22 @@ impl ImportTombstones {
 ///
 /// # Errors
 /// Those of [`current`].
-pub(crate) fn all(reader: &Reader) -> Result<BTreeSet<Origin>> {
-    let mut origins = listed(&reader.folder, &*reader.settings()?)?;
+pub(crate) fn all(reader: &Reader) -> Result<ImportTombstones> {
+    let mut list = listed(&reader.folder, &*reader.settings()?)?;
     if *reader.folder.scope != Scope::Default {
         let root = reader.of_root();
-        origins.append(&mut listed(&root.folder, &*root.settings()?)?);
+        let mut more = listed(&root.folder, &*root.settings()?)?;
+        list.origins.append(&mut more.origins);
+        list.expired.append(&mut more.expired);
     }
-    Ok(origins)
+    Ok(list)
 }
 
 /// What a conversation's own list says.
 ///
 /// # Errors
 /// Those of [`current`].
-pub(crate) fn listed(folder: &Folder, profile: &Profile) -> Result<BTreeSet<Origin>> {
+pub(crate) fn listed(folder: &Folder, profile: &Profile) -> Result<ImportTombstones> {
     let bytes = document::read(folder, Document::Imports)?;
     current(folder, profile, bytes.as_ref().map(|bytes| bytes.as_slice()))
 }
@@ -79,7 +128,7 @@ pub(crate) fn current(
     folder: &Folder,
     profile: &Profile,
     bytes: Option<&[u8]>,
-) -> Result<BTreeSet<Origin>> {
+) -> Result<ImportTombstones> {
     let list = match bytes {
         None => ImportTombstones::default(),
         Some(bytes) => ImportTombstones::parse(bytes).ok_or_else(|| Error::Damaged {
@@ -89,7 +138,7 @@ pub(crate) fn current(
     };
     match profile.is_unknown || list.rev < profile.imports {
         true => Err(outdated(folder)),
-        false => Ok(list.origins),
+        false => Ok(list),
     }
 }
 
@@ -134,9 +183,9 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Option<Findin
 pub(crate) fn note(
     committer: &Committer<'_>,
     tail: &mut Tail,
-    origins: &BTreeSet<Origin>,
+    more: &ImportTombstones,
 ) -> Result<()> {
-    if origins.is_empty() {
+    if more.len() == 0 {
         return Ok(());
     }
     let told = tail.profile.imports;
@@ -155,15 +204,7 @@ pub(crate) fn note(
         }
         Err(error) => return Err(error),
     };
-    let before = noted.origins.len();
-    for &origin in origins {
-        if noted.origins.len() >= MOST {
-            tracing::warn!("the list of forgotten messages is full: an import may bring some back");
-            break;
-        }
-        noted.origins.insert(origin);
-    }
-    if noted.origins.len() == before {
+    if !noted.take(more) {
         return Ok(());
     }
     let is_newest = noted.rev >= told;

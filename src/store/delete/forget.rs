@@ -8,6 +8,7 @@ use crate::scope::Scope;
 use crate::store::artifact::artifact_files;
 use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
+use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::folder::{Folder, Listing, Opened, segments};
 use crate::store::pack::purge::purge;
 use crate::store::read::query::RangeQuery;
@@ -23,7 +24,7 @@ use crate::store::settings::profile::Profile;
 /// References in messages that are about to be forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct MessageRefs {
-    origins: BTreeSet<Origin>,
+    tombstones: ImportTombstones,
     /// The artifacts that have the messages' own words.
     moved: BTreeSet<String>,
 }
@@ -31,13 +32,14 @@ pub(crate) struct MessageRefs {
 impl MessageRefs {
     /// Notes a message that somebody wants forgotten. No import is to bring it back, even from another store that has it.
     pub(crate) fn note_unwanted(&mut self, scope: &Scope, stored: &StoredMessage) {
-        self.origins.extend(Origin::of_stored(scope, stored.seq, &stored.message));
-        self.note(stored);
+        let origin = Origin::of_stored(scope, stored.seq, &stored.message);
+        self.tombstones.origins.extend(origin);
+        self.moved.extend(stored.message.moved_to().map(str::to_owned));
     }
 
     /// Notes a message that limits remove.
     pub(crate) fn note(&mut self, stored: &StoredMessage) {
-        self.origins.extend(Origin::of(&stored.message));
+        self.tombstones.expired.extend(Origin::of(&stored.message));
         self.moved.extend(stored.message.moved_to().map(str::to_owned));
     }
 
@@ -106,7 +108,7 @@ pub(crate) fn erase_surveyed(
             reason: "too many separate ranges for one forget record",
         });
     }
-    import_tombstones::note(committer, tail, &refs.origins)?;
+    import_tombstones::note(committer, tail, &refs.tombstones)?;
     // Segments of the search index and these artifacts have the messages' words.
     segments::remove(committer.folder, &newly)?;
     artifact_files::delete(committer, tail, refs.moved.iter().map(String::as_str))?;

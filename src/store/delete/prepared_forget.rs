@@ -109,6 +109,7 @@ fn forget_rest(committer: &Committer<'_>, tail: &mut Tail, plan: &ForgetPlan) ->
         }
     }
     artifact_files::delete(committer, tail, plan.artifacts.iter().map(String::as_str))?;
+    committer.folder.directory.remove(Document::Origins.file_name())?;
     if plan.description {
         committer.change_profile(tail, Profile::forget_words)?;
     }

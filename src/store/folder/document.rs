@@ -1,11 +1,14 @@
 //! Sealed documents: each is replaced as a whole.
 
-use crate::store::record::document::Document;
+use std::io;
+
 use zeroize::Zeroizing;
 
 use crate::crypto::{HEADER, StreamOpener, text_length};
+use crate::directory::Source;
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, unreadable};
+use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, FindingKind};
 
 /// The most bytes of a document that is sealed as a stream.
@@ -60,7 +63,7 @@ pub(crate) fn open(
         && let Some(sealed) = long(folder, document)?
     {
         let opened = open_long(folder, document, &sealed)?;
-        return Ok(Some(opened.map(|(text, _)| text)));
+        return Ok(Some(opened.map(|long| long.text)));
     }
     let Some(bytes) = folder.directory.read(document.file_name())? else {
         return Ok(None);
@@ -83,25 +86,35 @@ pub(crate) fn long(folder: &Folder, document: Document) -> Result<Option<Vec<u8>
         let found = "a file over 1 GiB";
         return Err(Error::NotPlain { path: folder.directory.path().join(name), found });
     }
-    let mut sealed = vec![0; usize::try_from(source.size()).unwrap_or(0)];
-    let mut at = 0;
-    while let Some(rest) = sealed.get_mut(at..).filter(|rest| !rest.is_empty()) {
-        let read = source.read_at(at as u64, rest).map_err(failed)?;
-        if read == 0 {
-            break;
-        }
-        at += read;
-    }
-    sealed.truncate(at);
-    Ok(Some(sealed))
+    Ok(Some(whole(&*source).map_err(failed)?))
 }
 
-/// Opens a document that is sealed as a stream. Returns the id of the key that sealed it as well.
+/// All bytes of an open file.
+pub(crate) fn whole(source: &dyn Source) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(source.size()).unwrap_or(0)];
+    let mut at = 0;
+    while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
+        match source.read_at(at as u64, rest)? {
+            0 => break,
+            read => at += read,
+        }
+    }
+    bytes.truncate(at);
+    Ok(bytes)
+}
+
+/// A document that was sealed as a stream, and the id of the key that sealed it.
+pub(crate) struct LongDocument {
+    pub(crate) text: Zeroizing<Vec<u8>>,
+    pub(crate) kid: String,
+}
+
+/// Opens a document that is sealed as a stream.
 pub(crate) fn open_long(
     folder: &Folder,
     document: Document,
     sealed: &[u8],
-) -> Result<Result<(Zeroizing<Vec<u8>>, String), FindingKind>> {
+) -> Result<Result<LongDocument, FindingKind>> {
     let length = sealed.len() as u64;
     let (Some(header), Some(size)) = (sealed.first_chunk::<HEADER>(), text_length(length)) else {
         return Ok(Err(FindingKind::Damaged("it is cut off")));
@@ -116,7 +129,7 @@ pub(crate) fn open_long(
             .and_then(|opener| opener.open_all(sealed, &mut text))
             .is_some()
         {
-            return Ok(Ok((text, key.id().to_owned())));
+            return Ok(Ok(LongDocument { text, kid: key.id().to_owned() }));
         }
     }
     Ok(Err(FindingKind::Unopenable))

@@ -12,8 +12,10 @@ use crate::store::record::layout::{RECALL, SNAPSHOTS};
 pub enum Document {
     /// The token calibration: what a model's token counts have taught about the length of texts.
     Calibration,
-    /// The digests of the messages that somebody forgot, and of imported ones that limits removed.
+    /// The digests of messages that may not come back: those that were forgotten, and imported ones that limits removed.
     Imports,
+    /// Which messages are in packs, by their origins. It is derived from the messages, and the store keeps it by itself.
+    Origins,
     /// The store's presets. They belong to the default conversation and are read and changed with its settings.
     Presets,
     /// The conversation's settings. [`Profile`](crate::store::Profile) reads and changes them.
@@ -24,14 +26,15 @@ pub enum Document {
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Calibration, Self::Imports, Self::Presets, Self::Profile, Self::Sync];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Calibration, Self::Imports, Self::Origins, Self::Presets, Self::Profile, Self::Sync];
 
     /// The document's file name in the conversation's folder.
     pub(crate) fn file_name(self) -> &'static str {
         match self {
             Self::Calibration => "calibration",
             Self::Imports => "imports",
+            Self::Origins => "origins",
             Self::Presets => "presets",
             Self::Profile => "profile",
             Self::Sync => "sync",
@@ -40,7 +43,7 @@ impl Document {
 
     /// Whether its plaintext may be longer than an envelope can be. It is then sealed as a stream, as artifacts are.
     pub(crate) fn may_be_long(self) -> bool {
-        matches!(self, Self::Imports | Self::Sync)
+        matches!(self, Self::Imports | Self::Origins | Self::Sync)
     }
 
     pub(crate) fn is_name(name: &[u8]) -> bool {
@@ -51,6 +54,7 @@ impl Document {
         let kind = match self {
             Self::Calibration => Kind::Calibration,
             Self::Imports => Kind::Imports,
+            Self::Origins => Kind::Origins,
             Self::Presets => Kind::Presets,
             Self::Profile => Kind::Profile,
             Self::Sync => Kind::Sync,

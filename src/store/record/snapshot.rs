@@ -122,10 +122,15 @@ impl Snapshot {
         self.messages.retain(|saved| !saved.is_any_of(seqs));
         let removed = self.messages.len() < before;
         if removed {
-            self.summary.zeroize();
-            REMOVED_SUMMARY.clone_into(&mut self.summary);
+            self.remove_summary();
         }
         removed
+    }
+
+    /// Removes the summary, which may be about messages that were removed.
+    pub(crate) fn remove_summary(&mut self) {
+        self.summary.zeroize();
+        REMOVED_SUMMARY.clone_into(&mut self.summary);
     }
 
     /// Takes out what was forgotten since it was made. `last` is the highest number of the conversation.

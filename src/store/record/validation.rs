@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::message::redact::{Redactor, redact_message};
-use crate::store::record::encoding::{encode, measure};
+use crate::store::record::encoding::{LONGEST_RECORD, encode, measure};
 use crate::store::record::name::NameTime;
 
 /// How far a message's time may be ahead of the clock.
@@ -103,6 +103,12 @@ impl ValidMessage {
             draft.time = draft.time.max(NameTime::try_from(place)?);
         }
         Ok(draft)
+    }
+
+    /// A message of another device, which has redacted it and checked its time and length. Any record can hold it.
+    pub(crate) fn received(message: ChatMessage, at: Timestamp) -> Result<Self> {
+        let (time, size) = (NameTime::try_from(at)?, measure(&message, LONGEST_RECORD)?);
+        Ok(Self { message, time, size })
     }
 
     /// Validates several messages. Fails if one of them is invalid.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::directory::{
-    Check, Directory, EntryKind, Fill, Lock, Refill, Source, Streamed, fs::FsDirectory,
+    Check, Directory, EntryKind, FileStamp, Fill, Lock, Refill, Source, Streamed, fs::FsDirectory,
     memory::MemoryDirectory,
 };
 use crate::store::folder::Folder;
@@ -212,6 +212,11 @@ impl Directory for FaultyDirectory {
             calls: Arc::clone(&self.calls),
             listed: Arc::clone(&self.listed),
         })
+    }
+
+    fn file_stamp(&self, name: &str) -> Result<Option<FileStamp>> {
+        self.pass(Call::LinkCount)?;
+        self.inner.file_stamp(name)
     }
 
     fn link_count(&self, name: &str) -> Result<u64> {

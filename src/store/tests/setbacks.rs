@@ -223,7 +223,7 @@ async fn what_cannot_be_read_for_a_moment_is_not_forgotten_unnoted() {
         for after in 0.. {
             let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
             let store = open(&faulty, 64).await;
-            store.import_after(0, (1..=10).map(foreign).collect()).await.unwrap().unwrap();
+            store.import_after(0, 0, (1..=10).map(foreign).collect()).await.unwrap().unwrap();
             let all = origins(&store.read_seqs(1..=99).await.unwrap());
             faulty.fail(Call::Read, after, times, broken);
             let told = store.forget(&[2..=4, 9..=9]).await;

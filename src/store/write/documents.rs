@@ -1,18 +1,23 @@
 //! Writes settings, documents, snapshots, artifacts and summaries.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
+use crate::store::commit::import_tombstones;
+use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::delete::cleanup;
 use crate::store::delete::limits;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::folder::document;
+use crate::store::read::origin_index::saved::SavedOrigins;
 use crate::store::read::tail::Tail;
 use crate::store::record::artifact::{Artifact, Reuse, is_id};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
+use crate::store::record::import_digest::Origin;
 use crate::store::record::retention::Retention;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
@@ -119,6 +124,32 @@ impl Writer {
         self.locked(|committer, _, _| committer.replace(document, plaintext))
     }
 
+    /// Notes messages as forgotten, whether or not they are here.
+    pub(crate) fn note_forgotten(&mut self, origins: &BTreeSet<Origin>) -> Result<()> {
+        let more = ImportTombstones { origins: origins.clone(), ..ImportTombstones::default() };
+        self.locked(|committer, tail, _| import_tombstones::note(committer, tail, &more))
+    }
+
+    /// Deletes a snapshot, and marks it as deleted even if it was never here.
+    pub(crate) fn delete_received_snapshot(&mut self, id: &str) -> Result<()> {
+        snapshot_files::check_id(id)?;
+        self.locked(|committer, tail, _| {
+            if tail.profile.snapshots.get(id) == Some(&0) {
+                return Ok(());
+            }
+            snapshot_files::delete(committer, tail, id)?;
+            committer.change_profile(tail, |profile| {
+                profile.snapshots.insert(id.to_owned(), 0);
+            })
+        })
+    }
+
+    /// Saves the index of origins.
+    pub(crate) fn save_origins(&mut self, index: &SavedOrigins) -> Result<()> {
+        document::check_replaceable(&self.reader.folder, Document::Origins)?;
+        self.locked(|committer, _, _| committer.replace(Document::Origins, index.bytes()))
+    }
+
     /// Replaces the state of sync, which may be longer than any message.
     pub(crate) fn write_state(&mut self, plaintext: &[u8]) -> Result<()> {
         let (size, limit) = (plaintext.len(), LONGEST_STATE);
@@ -136,9 +167,10 @@ impl Writer {
                 "the settings are changed with `change_profile`, so that no change is lost";
             return Err(Error::InvalidMessage { reason });
         }
-        if document == Document::Sync {
-            let reason = "the state of sync is written with `exchange::write_state`";
-            return Err(Error::InvalidMessage { reason });
+        if matches!(document, Document::Origins | Document::Sync) {
+            return Err(Error::InvalidMessage {
+                reason: "the store keeps this document by itself",
+            });
         }
         let (size, limit) = (plaintext.len(), self.limits.max_message_bytes);
         if size > limit {

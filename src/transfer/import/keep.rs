@@ -58,6 +58,7 @@ impl ImportedMessages {
         let total = rest.len();
         let mut known = Known::default();
         known.catch_up(store).await?;
+        known.save(store).await;
         sift(&mut rest, &known, &mut report);
         loop {
             progress(Progress { done: total - rest.len(), total });
@@ -65,7 +66,7 @@ impl ImportedMessages {
             if batch.is_empty() {
                 return Ok(report.sorted());
             }
-            match store.import_after(known.seen, batch.clone()).await {
+            match store.import_after(known.seen, known.noted, batch.clone()).await {
                 Ok(Some(stored)) => {
                     report.taken += stored.len();
                     let last = stored.last().map_or(known.seen, |stored| stored.seq);

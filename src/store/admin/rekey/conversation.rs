@@ -102,6 +102,7 @@ impl Conversation {
             if seen.is_empty() && todo.is_empty() {
                 // They are made again from the messages, under the new key.
                 segments::remove(committer.folder, &SeqSet::everything())?;
+                committer.folder.directory.remove(Document::Origins.file_name())?;
             }
             while more && changed < SLICE && looked_at < LOOKS {
                 let Some(item) = todo.pop_front() else {
@@ -164,10 +165,9 @@ impl PackCheck {
             Item::Head => {
                 (committer.reseal_file(own, &AssociatedData::head(&scope))?, HEAD.to_owned())
             }
-            Item::Document(document) => (
-                committer.reseal_file(own, &document.associated(&scope))?,
-                document.file_name().to_owned(),
-            ),
+            Item::Document(document) => {
+                (committer.reseal_document(*document)?, document.file_name().to_owned())
+            }
             Item::Snapshot(id) => {
                 let associated = snapshot_files::associated(&scope, id);
                 (

@@ -4,7 +4,8 @@ use crate::crypto::{AssociatedData, Envelope, Scratch};
 use crate::directory::{Directory, Source};
 use crate::error::{Error, Result};
 use crate::store::commit::committer::Committer;
-use crate::store::folder::unreadable;
+use crate::store::folder::{document, unreadable};
+use crate::store::record::document::Document;
 use crate::store::record::finding::FindingKind;
 
 /// The outcome of resealing an item.
@@ -54,6 +55,28 @@ impl Committer<'_> {
             return Ok(false);
         };
         Ok(self.folder.unseal(associated, old)?.is_ok_and(|plaintext| plaintext == *opened))
+    }
+
+    /// Reseals a document under the writing key, as an envelope or as a stream.
+    pub(crate) fn reseal_document(&self, document: Document) -> Result<ResealOutcome> {
+        let folder = &self.folder;
+        let sealed = match document.may_be_long().then(|| document::long(folder, document)) {
+            Some(Ok(Some(sealed))) => sealed,
+            Some(Err(error)) => return unreadable(error).map(ResealOutcome::Left),
+            Some(Ok(None)) | None => {
+                let scope = folder.scope.parts();
+                return self.reseal_file(&*folder.directory, &document.associated(&scope));
+            }
+        };
+        let text = match document::open_long(folder, document, &sealed)? {
+            Ok(long) if long.kid == self.key.id() => return Ok(ResealOutcome::Already),
+            Ok(long) => long.text,
+            Err(kind) => return Ok(ResealOutcome::Left(kind)),
+        };
+        match self.stage_long(document, &text)? {
+            true => Ok(ResealOutcome::Anew),
+            false => Err(misread(folder.directory.path().join(document.file_name()))),
+        }
     }
 
     /// Reseals a file under the writing key. The new file is durable and was read back before it replaces the old

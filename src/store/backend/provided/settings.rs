@@ -80,9 +80,9 @@ pub(crate) fn check_writable(document: Document) -> Result<()> {
         Document::Presets | Document::Profile => Err(Error::InvalidMessage {
             reason: "the settings are changed with `change_profile`, so that no change is lost",
         }),
-        Document::Sync => Err(Error::InvalidMessage {
-            reason: "the state of sync is written with `exchange::write_state`",
-        }),
+        Document::Origins | Document::Sync => {
+            Err(Error::InvalidMessage { reason: "the store keeps this document by itself" })
+        }
         Document::Calibration | Document::Imports => Ok(()),
     }
 }

@@ -270,7 +270,7 @@ impl Merge {
         self.sort_out_missing(&here, report)?;
         let gone = ImportTombstones::parse(head.imports.as_deref().unwrap_or_default());
         let gone = gone.map(|list| list.origins).unwrap_or_default();
-        report.removed += runtime.block_on(forget(store, &gone - &here))?;
+        report.removed += runtime.block_on(forget(store, &gone - &here.origins))?;
         let is_any_left = report.already_there > 0 || !self.new.messages.is_empty();
         let adoption = settings::Adoption {
             line: if self.last == 0 { Line::Empty } else { self.line() },
@@ -297,14 +297,14 @@ impl Merge {
     /// messages, in another conversation they may be any.
     fn sort_out_missing(
         &mut self,
-        forgotten: &BTreeSet<Origin>,
+        forgotten: &ImportTombstones,
         report: &mut ImportReport,
     ) -> Result<()> {
         let missing = std::mem::take(&mut self.missing);
         let was_said_here = |(name, message): &(RecordName, ChatMessage)| {
             Origin::of(message).is_none()
                 && Origin::at_home(&self.scope, name.seq, message)
-                    .is_ok_and(|origin| forgotten.contains(&origin))
+                    .is_ok_and(|origin| forgotten.has(origin))
         };
         if self.is_same() || missing.iter().any(was_said_here) {
             report.forgotten += missing.len();

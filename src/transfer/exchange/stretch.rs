@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::exchange::{Exchange, SharedMessage};
 use crate::store::file_store::blocking;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::record::import_digest::Origin;
 use crate::store::{Finding, StoredMessage};
+use crate::transfer::exchange::{Exchange, SharedMessage};
 
 /// The most numbers of a stretch.
 const NUMBERS: u64 = 16_384;

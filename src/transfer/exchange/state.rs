@@ -33,8 +33,7 @@ pub async fn write_state(root: &FileConversationStore, text: &[u8]) -> Result<()
         return Err(Error::OtherScope);
     }
     let text = Zeroizing::new(text.to_vec());
-    let writer = Arc::clone(root.writer());
-    blocking(move || writer.blocking_lock().write_state(&text)).await
+    root.write(move |writer| writer.write_state(&text)).await
 }
 
 /// Held by the one process of a store that syncs. Dropping it lets another one sync.

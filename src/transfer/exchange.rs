@@ -32,6 +32,7 @@
 mod artifact;
 mod message;
 mod receive;
+mod receive_settings;
 mod settings;
 mod snapshot;
 mod space_key;
@@ -106,7 +107,10 @@ impl Exchange {
     /// [`Error::Damaged`](crate::Error::Damaged) if the list of forgotten messages is missing or not the newest one.
     pub async fn forgotten(&self) -> Result<BTreeSet<Origin>> {
         let reader = Arc::clone(self.store.reader());
-        blocking(move || import_tombstones::listed(&reader.folder, &*reader.settings()?)).await
+        blocking(move || {
+            Ok(import_tombstones::listed(&reader.folder, &*reader.settings()?)?.origins)
+        })
+        .await
     }
 
     /// The numbers of the messages that were forgotten in this conversation.

@@ -6,13 +6,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::exchange::Exchange;
 use crate::scope::Scope;
 use crate::store::ConversationStore;
+use crate::store::record::persona::AssignedPersona;
 use crate::store::settings::presets_document;
+use crate::transfer::exchange::Exchange;
 
 /// What the name of a preset begins with; its id follows.
-const PRESET: &str = "preset/";
+pub(super) const PRESET: &str = "preset/";
 
 impl Exchange {
     /// The settings that devices share, by name: `title` (not one that a model proposed), `tags`, `metadata`, `createdAt`,
@@ -39,7 +40,10 @@ impl Exchange {
         settings.put("retention", profile.retention.as_ref())?;
         settings.put("rollingWindow", profile.rolling_window.as_ref())?;
         settings.put("windowSeconds", profile.window_seconds.as_ref())?;
-        settings.put("persona", profile.assigned_persona.as_ref())?;
+        // Each device counts the days until a persona's removal for itself.
+        let persona = profile.assigned_persona.clone();
+        let persona = persona.map(|assigned| AssignedPersona { over_since: None, ..assigned });
+        settings.put("persona", persona.as_ref())?;
         settings
             .put("cleared", profile.cleared.map(|cleared| json!({"at": cleared.at})).as_ref())?;
         if **self.store.scope() == Scope::Default {

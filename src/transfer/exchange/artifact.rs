@@ -7,12 +7,12 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::exchange::Exchange;
 use crate::store::artifact::artifact_files;
 use crate::store::artifact::contents::hex;
 use crate::store::blocking;
 use crate::store::record::artifact::{self, Artifact, NewArtifact};
 use crate::store::write::add_artifact;
+use crate::transfer::exchange::Exchange;
 use crate::transfer::import::put_artifact_back;
 
 impl Exchange {
@@ -75,8 +75,8 @@ impl Exchange {
     /// # Errors
     /// Those of appending.
     pub async fn delete_artifacts(&self, ids: &[String]) -> Result<()> {
-        let (store, ids) = (self.store.clone(), ids.to_vec());
-        blocking(move || store.writer().blocking_lock().delete_received_artifacts(&ids)).await
+        let ids = ids.to_vec();
+        self.store.write(move |writer| writer.delete_received_artifacts(&ids)).await
     }
 }
 

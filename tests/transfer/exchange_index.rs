@@ -1,0 +1,163 @@
+//! The index of origins: what it saves, and that nothing is lost by trusting it.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use sottovoce::exchange::{Exchange, Incoming, Origin};
+use sottovoce::import::{ImportReport, ImportedMessage, ImportedMessages};
+use sottovoce::{ConversationStore, FileConversationStore};
+
+use crate::common::block_on;
+use crate::exchange::{Device, all, said, words};
+
+/// More messages than the fewest that are saved.
+const MANY: u32 = 4500;
+
+fn log(messages: u32) -> ImportedMessages {
+    let mut read = ImportedMessages::new("log");
+    for number in 0..messages {
+        let message = said(number % 1000, &format!("message {number} of a long log"));
+        let name = number.to_string();
+        read.push(name.clone(), ImportedMessage::new("log", &name, "log", message));
+    }
+    read
+}
+
+async fn import(store: &FileConversationStore, messages: u32) -> ImportReport {
+    log(messages).import_into(store, |_| {}).await.unwrap()
+}
+
+fn packs(folder: &Path) -> Vec<PathBuf> {
+    let packs = std::fs::read_dir(folder.join("packs")).unwrap();
+    let mut packs: Vec<_> = packs.map(|entry| entry.unwrap().path()).collect();
+    packs.retain(|path| path.extension().is_some_and(|extension| extension == "pack"));
+    packs.sort_by_key(|path| std::fs::metadata(path).unwrap().len());
+    packs
+}
+
+#[test]
+fn what_the_index_says_is_here_no_longer_counts_once_its_file_has_changed() {
+    let one = Device::new();
+    block_on(async {
+        let a = one.open().await;
+        let index = one.folder.path().join("origins");
+        assert_eq!(import(a.store(), MANY).await.taken, MANY as usize);
+        assert_eq!(import(a.store(), MANY).await.already_there, MANY as usize);
+        assert!(index.exists());
+        assert_eq!(import(a.store(), MANY).await.already_there, MANY as usize);
+        // Forgotten messages stay away, and no other goes with them.
+        a.store().forget(&[7..=7]).await.unwrap();
+        let again = import(one.open().await.store(), MANY).await;
+        assert_eq!((again.taken, again.forgotten), (0, 1));
+        // A pack that is lost comes back with the import.
+        let lost = packs(one.folder.path()).pop().unwrap();
+        std::fs::remove_file(lost).unwrap();
+        let again = import(one.open().await.store(), MANY).await;
+        assert!(again.taken > 1000 && again.forgotten == 1, "{again:?}");
+        assert_eq!(import(a.store(), MANY).await.taken, 0);
+        // One message of a pack is damaged in place.
+        let damaged = packs(one.folder.path()).pop().unwrap();
+        let mut bytes = std::fs::read(&damaged).unwrap();
+        let at = bytes.len() / 2;
+        bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+        std::fs::write(&damaged, bytes).unwrap();
+        assert_eq!(import(one.open().await.store(), MANY).await.taken, 1);
+        // An index that is damaged, or belongs to another state of the folder, is made anew.
+        for bytes in [&b"damaged"[..], &[40; 100], &[]] {
+            std::fs::write(&index, bytes).unwrap();
+            assert_eq!(import(one.open().await.store(), MANY).await.taken, 0);
+        }
+    });
+}
+
+#[test]
+fn a_folder_that_was_put_back_is_read_for_what_it_has() {
+    let one = Device::new();
+    block_on(async {
+        let a = one.open().await;
+        import(a.store(), MANY).await;
+        import(a.store(), MANY).await;
+        let older = tempfile::tempdir().unwrap();
+        let copy = |from: &Path, to: &Path| {
+            let done = std::process::Command::new("cp").arg("-r").arg(from).arg(to).status();
+            assert!(done.unwrap().success());
+        };
+        copy(&one.folder.path().join("."), &older.path().join("older"));
+        import(a.store(), MANY + 5000).await;
+        import(a.store(), MANY + 5000).await;
+        // The newer index beside older messages.
+        let index = older.path().join("older/origins");
+        std::fs::copy(one.folder.path().join("origins"), index).unwrap();
+        let restored = one.options().open(older.path().join("older")).await.unwrap();
+        assert_eq!(import(&restored, MANY + 5000).await.taken, 5000);
+        assert!(restored.verify(|_| {}).await.unwrap().is_sound());
+    });
+}
+
+#[test]
+fn the_list_of_forgotten_messages_holds_more_than_one_envelope_can() {
+    let one = Device::new();
+    block_on(async {
+        let a = one.open().await;
+        a.store().append_message(said(1, "a1")).await.unwrap();
+        let messages = all(&a).await.messages;
+        let origin = |n: u32| format!("{:032x}", n + 1).parse::<Origin>().unwrap();
+        let mut forgotten: BTreeSet<Origin> = (0..800_000).map(origin).collect();
+        a.receive(Incoming { forgotten: forgotten.clone(), ..Incoming::default() }).await.unwrap();
+        forgotten.insert(messages[0].origin);
+        a.store().forget_all().await.unwrap();
+        let a = one.open().await;
+        assert!(a.forgotten().await.unwrap() == forgotten);
+        let received = a.receive(Incoming { messages, ..Incoming::default() }).await.unwrap();
+        assert_eq!((received.taken, received.forgotten), (0, 1));
+        assert!(a.store().verify(|_| {}).await.unwrap().is_sound());
+        assert!(words(&a).await.is_empty());
+    });
+}
+
+/// Figures: `cargo test --release --test transfer figures -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes a minute; run it for its figures"]
+fn figures_of_the_index() {
+    for size in [100_000, 1_000_000] {
+        let (one, two) = (Device::new(), Device::new());
+        block_on(async {
+            let (a, b) = (one.open().await, two.open().await);
+            let start = Instant::now();
+            import(a.store(), size).await;
+            println!("{size}: import: {:?}", start.elapsed());
+            for what in ["import again, all packs read", "import again", "import again"] {
+                let read = log(size);
+                let start = Instant::now();
+                let report = read.import_into(one.open().await.store(), |_| {}).await.unwrap();
+                println!("{size}: {what}: {:?}", start.elapsed());
+                assert_eq!(report.taken, 0);
+            }
+            let index = std::fs::metadata(one.folder.path().join("origins")).unwrap().len();
+            println!("{size}: index: {index} bytes");
+            for minute in 1..=3 {
+                b.store().append_message(said(minute, "received")).await.unwrap();
+                let incoming = all(&b).await;
+                let a = one.open().await;
+                let start = Instant::now();
+                assert_eq!(a.receive(incoming).await.unwrap().taken, 1);
+                println!("{size}: receive of one message: {:?}", start.elapsed());
+            }
+            let forgotten = BTreeSet::from([b.message_origin(1).await.unwrap().unwrap()]);
+            let incoming = Incoming { forgotten, ..Incoming::default() };
+            let a = one.open().await;
+            let start = Instant::now();
+            assert_eq!(a.receive(incoming).await.unwrap().removed, 1);
+            println!("{size}: forgetting of one message: {:?}", start.elapsed());
+            let start = Instant::now();
+            a.position().await.unwrap();
+            println!("{size}: position: {:?}", start.elapsed());
+            let start = Instant::now();
+            let stretch = Exchange::new(a.store().clone()).messages(0).await.unwrap();
+            println!("{size}: {} messages: {:?}", stretch.messages.len(), start.elapsed());
+        });
+    }
+}
