@@ -19,6 +19,9 @@ use crate::store::record::name::{NameTime, RecordKind, RecordName};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile::Profile;
 
+/// The most bytes of a document that may be long and is sealed as an envelope nonetheless.
+const LONGEST_ENVELOPE: usize = 1 << 20;
+
 pub(crate) struct Committer<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) key: &'a SealingKey,
@@ -109,7 +112,7 @@ impl Committer<'_> {
 
     /// Replaces a document. Durable once the folder is synced.
     pub(crate) fn stage(&self, document: Document, plaintext: &[u8]) -> Result<()> {
-        if document.may_be_long() && plaintext.len() > LONGEST_RECORD {
+        if document.may_be_long() && plaintext.len() > LONGEST_ENVELOPE {
             if self.stage_long(document, plaintext)? {
                 return Ok(());
             }
