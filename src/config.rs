@@ -32,7 +32,7 @@ use source::Sources;
 
 pub use sections::{
     ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PersonasConfig, RecallConfig,
-    Sampling, ServeConfig, UpConfig, WyomingConfig,
+    Sampling, ServeConfig, SyncConfig, UpConfig, WyomingConfig,
 };
 pub use setting::{ConfiguredKey, Setting};
 pub use source::{key_of_text, read_fd};
@@ -56,6 +56,8 @@ pub struct Config {
     pub serve: ServeConfig,
     /// The section `Wyoming`.
     pub wyoming: WyomingConfig,
+    /// The section `Sync`.
+    pub sync: SyncConfig,
     /// The section `Up`.
     pub up: UpConfig,
     /// A key given by the configuration itself rather than by a file. No other field holds any part of it.
@@ -78,6 +80,7 @@ struct Sections {
     mcp: McpConfig,
     serve: ServeConfig,
     wyoming: WyomingConfig,
+    sync: SyncConfig,
     up: UpConfig,
 }
 
@@ -129,7 +132,7 @@ impl Config {
         let merged = builder.build().map_err(|error| unusable(&error))?;
         let settings: Vec<Setting> = KEYS.iter().map(|key| key.setting(&merged.cache)).collect();
         let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
-        let Sections { context, language_model, personas, mut mcp, mut serve, wyoming, up } =
+        let Sections { context, language_model, personas, mut mcp, mut serve, wyoming, sync, up } =
             sections;
         [mcp.token, serve.token] = tokens;
         let origin = |key: &str| {
@@ -161,6 +164,7 @@ impl Config {
             mcp,
             serve,
             wyoming,
+            sync,
             up,
             key,
             file,

@@ -46,7 +46,7 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 67] = [
+pub(super) const KEYS: [Key; 69] = [
     open("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     open("Context.Exact", Kind::Flag, Default::Flag(false)),
     open("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
@@ -113,6 +113,8 @@ pub(super) const KEYS: [Key; 67] = [
     key("Wyoming.Allow", Kind::Text, Default::Text("")),
     key("Wyoming.Phrases", Kind::Text, Default::Text("")),
     key("Wyoming.Announce", Kind::Flag, Default::Flag(false)),
+    key("Sync.IntervalSeconds", Kind::Count { most: 86_400 }, Default::Count(60)),
+    key("Sync.CredentialsFile", Kind::Path, Default::Null),
     key("Up.HealthAddress", Kind::Text, Default::Text("127.0.0.1:11436")),
 ];
 

@@ -228,6 +228,17 @@ pub struct WyomingConfig {
     pub announce: bool,
 }
 
+/// The section `Sync`: how servers share conversations with other devices, if the store syncs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[non_exhaustive]
+pub struct SyncConfig {
+    /// The seconds between two syncs while something happens; 0 if servers do not sync.
+    pub interval_seconds: u64,
+    /// The file with the credentials for the remote, readable by its owner alone; `None` means the environment.
+    pub credentials_file: Option<PathBuf>,
+}
+
 /// The section `Up`: what the process that runs all servers adds to them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]

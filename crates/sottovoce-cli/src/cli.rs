@@ -27,7 +27,8 @@ Exit codes:
   0  done                          4  no key, or the wrong one
   1  failed; see the message       5  the configuration cannot be used
   2  the command was mistyped      6  no model answered
-  3  something wrong was found   130  interrupted; what was acknowledged is kept";
+  3  something wrong was found     7  the remote cannot be reached now
+                                 130  interrupted; what was acknowledged is kept";
 
 /// Remembers conversations on this machine, encrypted, and builds prompts from them.
 #[derive(Parser)]
@@ -110,6 +111,10 @@ pub(crate) enum Command {
     Cleanup(cmd::forgetting::cleanup::Args),
     Export(cmd::backup::export::Args),
     Import(cmd::import::Args),
+    #[cfg(feature = "sync")]
+    Sync(cmd::share::sync::Args),
+    #[cfg(feature = "sync")]
+    Device(cmd::share::device::Args),
     Verify(cmd::maintenance::verify::Args),
     Pack(cmd::maintenance::pack::Args),
     Repair(cmd::maintenance::repair::Args),
@@ -155,6 +160,8 @@ impl Command {
             Self::Wyoming(_) => true,
             #[cfg(feature = "mcp")]
             Self::Mcp(_) => true,
+            #[cfg(feature = "sync")]
+            Self::Sync(args) => args.is_watching(),
             _ => false,
         }
     }

@@ -11,6 +11,8 @@ pub(crate) mod memory;
 pub(crate) mod serve;
 #[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
 pub(crate) mod servers;
+#[cfg(feature = "sync")]
+pub(crate) mod share;
 pub(crate) mod talk;
 #[cfg(feature = "up")]
 pub(crate) mod up;

@@ -1,6 +1,8 @@
 //! Exit codes and error reports.
 
 mod advice;
+#[cfg(feature = "sync")]
+mod sync;
 
 use std::io;
 use std::path::PathBuf;
@@ -23,6 +25,8 @@ pub(crate) enum Exit {
     Key = 4,
     Config = 5,
     Model = 6,
+    #[cfg(feature = "sync")]
+    Later = 7,
     Interrupted = 130,
 }
 
@@ -36,6 +40,8 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(sottovoce::Error),
+    #[cfg(feature = "sync")]
+    Sync(sottovoce_sync::SyncError),
     Io(io::Error),
     /// There is no store yet. This is not an error.
     Nothing {
@@ -73,6 +79,8 @@ impl Failure {
         match self {
             _ if self.is_broken_pipe() => Exit::Done,
             Self::Library(error) => code(error),
+            #[cfg(feature = "sync")]
+            Self::Sync(error) => sync::code(error),
             Self::Nothing { .. } => Exit::Done,
             Self::NotFound { .. } => Exit::Failed,
             Self::Input { .. } => Exit::Misused,
@@ -98,6 +106,8 @@ impl Failure {
         match self {
             _ if self.is_broken_pipe() => {}
             Self::Library(error) => output::error(&with_causes(error), help(error)),
+            #[cfg(feature = "sync")]
+            Self::Sync(error) => output::error(&with_causes(error), sync::help(error)),
             Self::Nothing { folder } => {
                 output::note(&format!("nothing is remembered yet in {}", folder.display()));
             }
@@ -146,6 +156,23 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 impl From<sottovoce::Error> for Failure {
     fn from(error: sottovoce::Error) -> Self {
         Self::Library(error)
+    }
+}
+
+#[cfg(feature = "sync")]
+impl From<sottovoce_sync::SyncError> for Failure {
+    fn from(error: sottovoce_sync::SyncError) -> Self {
+        match error {
+            sottovoce_sync::SyncError::Store(error) => Self::Library(error),
+            error => Self::Sync(error),
+        }
+    }
+}
+
+#[cfg(feature = "sync")]
+impl From<sottovoce_sync::RemoteError> for Failure {
+    fn from(error: sottovoce_sync::RemoteError) -> Self {
+        Self::Sync(error.into())
     }
 }
 

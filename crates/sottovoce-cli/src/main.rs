@@ -119,6 +119,10 @@ async fn run(cli: Cli) -> Outcome {
         Command::Cleanup(args) => cmd::forgetting::cleanup::run(&session, args).await,
         Command::Export(args) => cmd::backup::export::run(&session, args).await,
         Command::Import(args) => cmd::import::run(&session, args).await,
+        #[cfg(feature = "sync")]
+        Command::Sync(args) => cmd::share::sync::run(&session, args).await,
+        #[cfg(feature = "sync")]
+        Command::Device(args) => cmd::share::device::run(&session, args).await,
         Command::Verify(args) => cmd::maintenance::verify::run(&session, args).await,
         Command::Pack(args) => cmd::maintenance::pack::run(&session, args).await,
         Command::Repair(args) => cmd::maintenance::repair::run(&session, args).await,

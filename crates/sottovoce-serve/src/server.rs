@@ -17,6 +17,7 @@ use crate::handler::Handler;
 use crate::hub::Hub;
 use accept::{Responder, accept};
 use health::Health;
+pub use health::MoreMetrics;
 pub use listen::{Limits, ListenError, Listening, listen};
 
 /// How long partial answers may take to be stored.
@@ -52,15 +53,17 @@ pub async fn serve(listening: Listening, hub: Hub, stop: CancellationToken) {
     }
 }
 
-/// Tells the health of a process until `stop` is cancelled. Once `ending` is cancelled, the process is not ready any more.
+/// Tells the health of a process, with `more` metrics, until `stop` is cancelled. Once `ending` is cancelled, the process is not ready any more.
 pub async fn serve_health(
     listening: Listening,
     conversations: Arc<OpenConversations>,
+    more: MoreMetrics,
     ending: CancellationToken,
     stop: CancellationToken,
 ) {
     let health = Health {
         conversations,
+        more,
         ending,
         access: Arc::clone(&listening.access),
         listening: listening.address.ip(),

@@ -130,6 +130,10 @@ trait Work: Sync {
 
 impl Work for Syncer {
     async fn sync(&self, is_full: bool) -> SyncResult<SyncReport> {
+        // A store that does not sync is not written to.
+        if self.address().await?.is_none() {
+            return Err(SyncError::NotSetUp);
+        }
         match is_full {
             true => Self::sync(self, |_| {}).await,
             false => self.poll().await,

@@ -5,9 +5,9 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 
 /// Commands that destroy messages, keys or settings, or hide messages from prompts.
-const DESTROYING: [&str; 13] = [
+const DESTROYING: [&str; 14] = [
     "clear", "forget", "prune", "cleanup", "compact", "delete", "rekey", "repair", "restore",
-    "untag", "detach", "import", "settings",
+    "untag", "detach", "import", "settings", "remove",
 ];
 
 /// Options that skip a question or extend what is destroyed.
@@ -54,6 +54,10 @@ contexts, artifacts, snapshots and personas have a 'delete' of their own",
     (
         &["homeassistant", "home-assistant", "assist", "satellite", "voice"],
         "'wyoming' answers voice assistants such as Home Assistant, 'serve' is a memory for its Ollama integration",
+    ),
+    (
+        &["share", "cloud", "mirror", "pair", "link", "devices", "join"],
+        "'sync' shares conversations with your other devices, 'device' adds and removes them",
     ),
     (&["version"], "'--version' shows the version"),
 ];

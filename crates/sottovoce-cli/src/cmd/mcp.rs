@@ -56,12 +56,14 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let token = config.mcp.token.is_some();
         return client_config::print(session.config_file.as_deref(), args.http, token);
     }
-    let hub = Hub::new(servers::conversations(session, &config)?)?;
+    let conversations = servers::conversations(session, &config)?;
+    let hub = Hub::new(Arc::clone(&conversations))?;
     let stop = CancellationToken::new();
     let (outcome, exit) = match args.http {
         Some(address) => {
             let listening = listen(&config, address, args.allow_host).await?;
-            let served = serve(listening, hub, stop.clone());
+            let syncing = servers::Syncing::new(&config, &conversations)?;
+            let served = syncing.during(serve(listening, hub, stop.clone()));
             let ((), exit) = servers::until_stopped(&stop, served).await?;
             (Ok(()), exit)
         }

@@ -58,9 +58,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let conversations = servers::conversations(session, &config)?;
     let listening = self::listen(session, &config, address, args.allow_host).await?;
+    let syncing = servers::Syncing::new(&config, &conversations)?;
     let hub = Hub::new(conversations)?;
     let stop = CancellationToken::new();
-    let served = serve(&config, listening, hub, stop.clone());
+    let served = syncing.during(serve(&config, listening, hub, stop.clone()));
     let ((), exit) = servers::until_stopped(&stop, served).await?;
     Ok(exit)
 }

@@ -1,5 +1,7 @@
 //! What the servers have in common: their conversations, their lists in settings, and their end.
 
+mod syncing;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
+pub(crate) use syncing::Syncing;
 
 /// Whoever waits longer for the end is told why.
 const BRIEF: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sottovoce::Config;
 use sottovoce::config::OpenConversations;
 use sottovoce_mcp::{Hub as McpHub, http};
-use sottovoce_serve::{Hub, Listening, listen, serve_health};
+use sottovoce_serve::{Hub, Listening, MoreMetrics, listen, serve_health};
 use tokio_util::sync::CancellationToken;
 
 use crate::cmd::{mcp, serve, servers, wyoming};
@@ -55,8 +55,10 @@ pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
         let help = "set Serve.Address, Wyoming.Addresses or Mcp.Address";
         return Err(Failure::input("no server has an address", help));
     }
+    let syncing = servers::Syncing::new(&config, &conversations)?;
     let stop = CancellationToken::new();
-    let served = bound.serve(&config, conversations, stop.clone());
+    let served = bound.serve(&config, conversations, syncing.metrics(), stop.clone());
+    let served = syncing.during(served);
     let ((), exit) = servers::until_stopped(&stop, served).await?;
     Ok(exit)
 }
@@ -100,6 +102,7 @@ impl Bound {
         self,
         config: &Config,
         conversations: Arc<OpenConversations>,
+        metrics: MoreMetrics,
         stop: CancellationToken,
     ) {
         let done = CancellationToken::new();
@@ -110,7 +113,7 @@ impl Bound {
         let mcp = self.mcp.map(|(listening, hub)| mcp::serve(listening, hub, stop.clone()));
         let health = self.health.map(|listening| {
             output::note(&format!("health at http://{}", listening.address()));
-            serve_health(listening, conversations, stop.clone(), done.clone())
+            serve_health(listening, conversations, metrics, stop.clone(), done.clone())
         });
         let servers = async {
             tokio::join!(maybe(serve), maybe(wyoming), maybe(mcp));

@@ -104,8 +104,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let what = "Wyoming.Addresses names no address";
         return Err(Failure::input(what, "name one with --addr"));
     };
+    let syncing = servers::Syncing::new(&config, &conversations)?;
     let stop = CancellationToken::new();
-    let served = bound.serve(conversations, stop.clone());
+    let served = syncing.during(bound.serve(conversations, stop.clone()));
     let ((), exit) = servers::until_stopped(&stop, served).await?;
     Ok(exit)
 }

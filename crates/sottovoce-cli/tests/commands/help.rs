@@ -9,7 +9,7 @@ fn help_shows_the_commands_in_groups_and_global_options_apart() {
     let home = Home::new();
     let help = out(&home.run(&["--help"]));
     let headings =
-        ["Talk:", "Remember:", "Forget:", "Back up:", "Look after:", "Import:", "Serve:"];
+        ["Talk:", "Remember:", "Forget:", "Back up:", "Share:", "Look after:", "Import:", "Serve:"];
     let all = headings.into_iter().chain(["Global options:", "Exit codes:"]);
     let at = all.map(|heading| help.find(heading).unwrap_or_else(|| panic!("{heading}: {help}")));
     assert!(at.is_sorted(), "{help}");

@@ -17,10 +17,14 @@ use crate::body::Body;
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 
+/// Further metrics of the process, in OpenMetrics' text format without the line that ends it.
+pub type MoreMetrics = Arc<dyn Fn() -> String + Send + Sync>;
+
 /// What is told about a process.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Health {
     pub(super) conversations: Arc<OpenConversations>,
+    pub(super) more: MoreMetrics,
     /// Cancelled when the process ends, and is not ready any more.
     pub(super) ending: CancellationToken,
     pub(super) access: Arc<Access>,
@@ -72,6 +76,7 @@ impl Health {
         if let Some(bytes) = resident_memory() {
             gauge("process_resident_memory_bytes", "Memory of this process.", bytes);
         }
+        text.push_str(&(self.more)());
         text.push_str("# EOF\n");
         text
     }

@@ -1,0 +1,118 @@
+//! `sottovoce device join`
+
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
+
+use serde::Serialize;
+use sottovoce_sync::{DeviceOptions, Invitation, SyncError};
+use zeroize::Zeroizing;
+
+use crate::cmd::share::credentials::Source;
+use crate::cmd::share::device::host_name;
+use crate::cmd::share::selection::{SelectionRow, Shared, described};
+use crate::cmd::share::{address, new_syncer};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+use crate::session::Session;
+
+/// More than any code has.
+const LONGEST: u64 = 16 << 10;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce device join /media/stick/code
+  sottovoce device join - < code                        a code on the command line stays in the shell's history
+  sottovoce device join CODE --name kitchen
+  sottovoce device join CODE --at /Volumes/nas/sottovoce   the same folder has another path here
+  sottovoce device join CODE --only kitchen
+
+Then `sottovoce sync` brings what the other devices have published.";
+
+/// Joins the devices that share conversations, with the code of one of them
+///
+/// What is in this store already stays, and is shared too. Receives and publishes nothing yet.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// What `sottovoce device add` has shown, the file that it wrote, or `-` for standard input
+    #[arg(value_name = "FILE|CODE|-")]
+    code: String,
+
+    /// The remote's address on this device, if it is another than in the code
+    #[arg(long, value_name = "ADDRESS", value_parser = address::parse)]
+    at: Option<String>,
+
+    /// This device's name, as your other devices show it; the host's name unless given
+    #[arg(long)]
+    name: Option<String>,
+
+    #[command(flatten)]
+    shared: Shared,
+
+    #[command(flatten)]
+    credentials: Source,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    address: &'a str,
+    name: &'a str,
+    shares: SelectionRow<'a>,
+}
+
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let invitation: Invitation = read(&args.code)?.parse()?;
+    let invitation = match args.at {
+        Some(address) => invitation.at(address),
+        None => invitation,
+    };
+    let syncer = new_syncer(session, args.credentials.remote(&config)?)?;
+    let options = DeviceOptions {
+        name: args.name.unwrap_or_else(host_name),
+        selection: args.shared.selection(),
+    };
+    syncer.join(&invitation, options.clone()).await?;
+    if session.json {
+        output::json(&Row {
+            address: invitation.address(),
+            name: &options.name,
+            shares: SelectionRow::of(&options.selection),
+        })?;
+    } else {
+        output::note(&format!("joined; this device shares {}", described(&options.selection)));
+        output::note("`sottovoce sync` brings what the other devices have published");
+    }
+    Ok(Exit::Done)
+}
+
+/// The text of a code, from where the argument says.
+fn read(argument: &str) -> Result<Zeroizing<String>, Failure> {
+    if argument == "-" {
+        if io::stdin().is_terminal() {
+            output::note("paste the code, then press Ctrl-D");
+        }
+        return limited(io::stdin(), "standard input");
+    }
+    match std::fs::File::open(Path::new(argument)) {
+        Ok(file) => limited(file, argument),
+        // No code is a path that exists.
+        Err(_) if argument.contains('@') => Ok(Zeroizing::new(argument.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(SyncError::InvalidCode { reason: "it has no address, and no file has this name" }
+                .into())
+        }
+        Err(error) => Err(Failure::input(
+            format!("{argument}: {error}"),
+            "name a file that this user can read, or give the code itself",
+        )),
+    }
+}
+
+fn limited(from: impl Read, place: &str) -> Result<Zeroizing<String>, Failure> {
+    let mut text = Zeroizing::new(String::with_capacity(LONGEST as usize));
+    from.take(LONGEST).read_to_string(&mut text).map_err(|error| {
+        Failure::input(format!("{place}: {error}"), "give what `sottovoce device add` has shown")
+    })?;
+    Ok(text)
+}

@@ -1,0 +1,115 @@
+//! What a sync does and has done, for people and programs.
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+use sottovoce_sync::{SyncProgress, SyncReport, SyncResult};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::session::Session;
+
+/// A report as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ReportRow {
+    received: usize,
+    removed: usize,
+    artifacts: usize,
+    published: usize,
+    forgotten: usize,
+    began_again: bool,
+    problems: Vec<String>,
+}
+
+impl ReportRow {
+    pub(super) fn of(report: &SyncReport) -> Self {
+        Self {
+            received: report.received,
+            removed: report.removed,
+            artifacts: report.artifacts,
+            published: report.published,
+            forgotten: report.forgotten,
+            began_again: report.began_again,
+            problems: report.problems.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// Whether a sync has changed anything or found a problem.
+pub(super) fn is_worth_telling(report: &SyncReport) -> bool {
+    *report != SyncReport::default()
+}
+
+/// Runs a sync with its progress; `None` if it was interrupted.
+pub(super) async fn attended(
+    bar: &ProgressBar,
+    syncing: impl Future<Output = SyncResult<SyncReport>>,
+) -> Result<Option<SyncReport>, Failure> {
+    let mut interrupt = Interrupt::listen()?;
+    let report = tokio::select! {
+        biased;
+        _ = interrupt.heard() => None,
+        report = syncing => Some(report),
+    };
+    bar.finish_and_clear();
+    if report.is_none() {
+        output::note("interrupted; the next sync goes on from here");
+    }
+    Ok(report.transpose()?)
+}
+
+/// A bar that shows a sync's progress.
+pub(super) fn bar() -> (ProgressBar, impl Fn(SyncProgress) + Send + Sync) {
+    let bar = output::progress(None, "syncing");
+    let shown = bar.clone();
+    (bar, move |progress| shown.set_message(described(progress)))
+}
+
+fn described(progress: SyncProgress) -> String {
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    match progress {
+        SyncProgress::Receiving { done, total } => {
+            format!("receiving: {:.1} of {:.1} MiB", mib(done), mib(total))
+        }
+        SyncProgress::Publishing { done } => format!("publishing: {}", output::messages(done)),
+        _ => "syncing".to_owned(),
+    }
+}
+
+/// Reports a sync: one line, and a warning for each problem.
+pub(super) fn show(session: &Session, report: &SyncReport) -> Outcome {
+    if session.json {
+        output::json(&ReportRow::of(report))?;
+    } else {
+        output::line(in_words(report))?;
+        if report.began_again {
+            output::note(
+                "this device publishes anew: the remote, or this store, was in another state than it was left in",
+            );
+        }
+        for problem in &report.problems {
+            output::warning(&problem.to_string());
+        }
+    }
+    Ok(if report.problems.is_empty() { Exit::Done } else { Exit::Problems })
+}
+
+fn in_words(report: &SyncReport) -> String {
+    let mut done = Vec::new();
+    for (verb, number, what) in [
+        ("received", report.received, "message"),
+        ("received", report.artifacts, "artifact"),
+        ("published", report.published, "message"),
+        ("forgot here what others forgot:", report.removed, "message"),
+        ("told others to forget", report.forgotten, "message"),
+    ] {
+        if number > 0 {
+            done.push(format!("{verb} {}", output::counted(number as u64, what)));
+        }
+    }
+    match done.is_empty() {
+        true => "nothing new".to_owned(),
+        false => done.join(", "),
+    }
+}
