@@ -11,6 +11,7 @@ mod interrupted_batches;
 mod interrupted_documents;
 mod interrupted_imports;
 mod interrupted_packing;
+mod interrupted_receives;
 mod interrupted_rekey;
 mod interrupted_segments;
 mod power_cut;

@@ -158,8 +158,8 @@ mod tests {
         let whole = index().bytes().to_vec();
         let parse = |bytes: &[u8]| SavedOrigins::parse(Zeroizing::new(bytes.to_vec()));
         let entries = whole.len() - 3 * ENTRY;
-        for length in
-            (0..whole.len()).filter(|length| *length < entries || (length - entries) % ENTRY != 0)
+        for length in (0..whole.len())
+            .filter(|length| *length < entries || !(length - entries).is_multiple_of(ENTRY))
         {
             assert!(parse(&whole[..length]).is_none(), "{length}");
         }
