@@ -122,13 +122,14 @@ impl Exchange {
         blocking(move || Ok(reader.newest()?.erased.ranges().collect())).await
     }
 
-    /// Whether a conversation of the same store was forgotten completely and removed. The store knows such conversations
-    /// by digests alone, so it cannot list them.
+    /// The highest number of a conversation of the same store when it was last forgotten completely and removed; `None` if
+    /// it never was. The store knows such conversations by digests alone, so it cannot list them.
     ///
     /// # Errors
     /// What prevents reading the default conversation's settings.
-    pub async fn is_removed(&self, scope: &Scope) -> Result<bool> {
+    pub async fn removed_at(&self, scope: &Scope) -> Result<Option<u64>> {
         let (reader, id) = (Arc::clone(self.store.reader()), forgotten_conversation::id(scope));
-        blocking(move || Ok(reader.of_root().settings()?.forgotten_scopes.contains_key(&id))).await
+        let removed = move || Ok(reader.of_root().settings()?.forgotten_scopes.get(&id).copied());
+        Ok(blocking(removed).await?.map(|removed| removed.last))
     }
 }

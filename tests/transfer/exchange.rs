@@ -376,10 +376,10 @@ fn a_conversation_that_was_forgotten_and_removed_is_known_to_be() {
         let origin = kitchen.message_origin(1).await.unwrap().unwrap();
         let messages = all(&kitchen).await.messages;
         let root = one.open().await;
-        assert!(!root.is_removed(&scope).await.unwrap());
+        assert_eq!(root.removed_at(&scope).await.unwrap(), None);
         kitchen.store().forget_all().await.unwrap();
         assert!(kitchen.store().clone().remove_forgotten().await.unwrap());
-        assert!(root.is_removed(&scope).await.unwrap());
+        assert!(root.removed_at(&scope).await.unwrap().is_some());
         assert_eq!(root.forgotten().await.unwrap(), BTreeSet::from([origin]));
         // Nor does it come back from a device that has not heard of it.
         let kitchen = Exchange::new(options().open(one.folder.path()).await.unwrap());

@@ -12,10 +12,10 @@ use sottovoce::exchange::Position;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::error::ErrorKind;
+use crate::error::{SyncError, SyncResult};
+use crate::remote::error::ErrorKind;
+use crate::remote::retry::part_of;
 use crate::report::SyncReport;
-use crate::retry::part_of;
-use crate::sync_error::{SyncError, SyncResult};
 use crate::syncer::Syncer;
 
 /// How often it looks whether something was said here, if looking takes no longer than a hundredth of that.
@@ -270,7 +270,7 @@ fn log(result: &SyncResult<SyncReport>, failing: &mut Option<Kind>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{Action, RemoteError};
+    use crate::remote::error::{Action, RemoteError};
 
     /// Notes when it is asked for a sync.
     struct Fake {

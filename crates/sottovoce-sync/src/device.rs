@@ -20,10 +20,10 @@ use sottovoce::{FileConversationStore, Scope};
 
 use crate::device::home::Home;
 use crate::device::state::State;
+use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::report::{SyncProgress, SyncReport};
 use crate::stream::objects::Objects;
-use crate::sync_error::{SyncError, SyncResult};
 
 /// How often a sync begins anew because the remote's state of the own stream was another than expected.
 const ATTEMPTS: usize = 3;
@@ -131,7 +131,7 @@ impl Device {
                 continue;
             }
             if !scopes.contains(&scope) {
-                if !self.is_removed(&scope).await? {
+                if self.removed_at(&scope).await?.is_none() {
                     return Ok(true);
                 }
                 continue;
@@ -153,8 +153,8 @@ impl Device {
         Ok(false)
     }
 
-    async fn is_removed(&self, scope: &Scope) -> SyncResult<bool> {
-        Ok(Exchange::new(self.root.clone()).is_removed(scope).await?)
+    async fn removed_at(&self, scope: &Scope) -> SyncResult<Option<u64>> {
+        Ok(Exchange::new(self.root.clone()).removed_at(scope).await?)
     }
 
     fn new_id(&self) -> SyncResult<Id> {

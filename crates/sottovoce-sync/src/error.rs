@@ -1,99 +1,117 @@
-//! The error of all remotes: what was tried, where, why it failed, and whether trying again helps
+//! The error of everything above the remote
 
-use std::fmt;
+use sottovoce::Error as StoreError;
 
-/// Why a remote could not do something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+use crate::remote::error::RemoteError;
+
+/// Why syncing failed. It contains no words of conversations, no keys and no credentials.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ErrorKind {
-    /// No answer came, or the server cannot answer now. Trying again later helps.
-    Unreachable,
-    /// The server or the file system refused access, or there are no credentials.
-    Refused,
-    /// The bucket, the container or the folder of the remote does not exist. Nothing creates it.
-    NoContainer,
-    /// An object or a listing exceeds the limits of [`MAX_OBJECT`](crate::MAX_OBJECT) and [`MAX_NAMES`](crate::MAX_NAMES).
-    TooLarge,
-    /// Anything else, such as an invalid name or address, or a full disk.
-    Other,
+pub enum SyncError {
+    /// The store on this device failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The remote failed.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The store does not sync yet.
+    #[error("this store does not sync with other devices")]
+    NotSetUp,
+    /// The store syncs already.
+    #[error("this store syncs already, through {address}")]
+    SetUpAlready {
+        /// The remote's address.
+        address: String,
+    },
+    /// Another process syncs this store now.
+    #[error("another process syncs this store now")]
+    Busy,
+    /// A code that is no invitation, or was mistyped.
+    #[error("the code is not one that `sottovoce device add` shows: {reason}")]
+    InvalidCode {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The space of an invitation has no devices: its remote is another, or was emptied.
+    #[error("{address}: no device has ever published here, or its objects are gone")]
+    EmptySpace {
+        /// The remote's address.
+        address: String,
+    },
+    /// A device closed the space: after a device was removed, the others join the new space.
+    #[error(
+        "a device was removed and the others share a new space since; this one has to join that"
+    )]
+    Closed,
+    /// The own stream at the remote keeps changing.
+    #[error("the remote keeps returning another state of this device's stream than was written")]
+    Contested,
+    /// No device has that name or identifier.
+    #[error("no device is called {name:?}")]
+    NoSuchDevice {
+        /// What was asked for.
+        name: String,
+    },
+    /// An object of the remote cannot be used.
+    #[error("{place}: {reason}")]
+    Object {
+        /// The object's place.
+        place: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The state of syncing in the store cannot be used.
+    #[error("the state of syncing in the store cannot be read: {reason}")]
+    State {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    NoRandom,
 }
 
-/// What a remote was asked to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Action {
-    /// Opening the remote.
-    Open,
-    /// Writing an object.
-    Put,
-    /// Reading an object.
-    Get,
-    /// Listing a folder.
-    List,
-    /// Deleting an object.
-    Delete,
-}
+/// The result of syncing.
+pub type SyncResult<T> = Result<T, SyncError>;
 
-/// The failure of one operation on a remote. It contains no credentials and nothing of an object's contents.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{action} {place}: {reason}")]
-pub struct RemoteError {
-    kind: ErrorKind,
-    action: Action,
-    place: String,
-    reason: String,
-}
-
-impl RemoteError {
-    /// An error of a remote. `place` is the address without credentials, and the name of the object.
-    #[must_use]
-    pub fn new(
-        kind: ErrorKind,
-        action: Action,
-        place: impl Into<String>,
-        reason: impl Into<String>,
-    ) -> Self {
-        Self { kind, action, place: place.into(), reason: reason.into() }
-    }
-
-    /// Why it failed.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// What was tried.
-    #[must_use]
-    pub fn action(&self) -> Action {
-        self.action
-    }
-
-    /// The address of the remote without credentials, and the name of the object or folder.
-    #[must_use]
-    pub fn place(&self) -> &str {
-        &self.place
-    }
-
-    #[cfg(feature = "http")]
-    pub(crate) fn reason(&self) -> &str {
-        &self.reason
-    }
-
-    /// Whether the same operation may succeed later, with nothing changed on this side.
-    #[must_use]
-    pub fn is_transient(&self) -> bool {
-        self.kind == ErrorKind::Unreachable
-    }
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Open => "cannot open",
-            Self::Put => "cannot write",
-            Self::Get => "cannot read",
-            Self::List => "cannot list",
-            Self::Delete => "cannot delete",
+impl SyncError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Store(error) => error.help(),
+            Self::NotSetUp => {
+                "`sottovoce sync init ADDRESS` begins a space; `sottovoce device join CODE` joins one"
+            }
+            Self::SetUpAlready { .. } => {
+                "`sottovoce sync stop` ends that; nothing is deleted by it on this device"
+            }
+            Self::Busy => "wait until it has ended, or let the running host sync",
+            Self::InvalidCode { .. } => {
+                "show the code again on a device of the space: `sottovoce device add`"
+            }
+            Self::EmptySpace { .. } => {
+                "check the address and the credentials, and run `sottovoce sync` on a device of the space"
+            }
+            Self::Closed => {
+                "show a code on a device of the new space (`sottovoce device add`), then run `sottovoce device join CODE` here"
+            }
+            Self::NoSuchDevice { .. } => "`sottovoce device list` shows the devices",
+            Self::State { .. } => {
+                "`sottovoce sync stop` ends syncing; then join the space again with a code of another device"
+            }
+            Self::Contested => {
+                "another copy of this store may be syncing at the same time: give each its own, with `sottovoce sync stop` and `sottovoce device join CODE`"
+            }
+            Self::Remote(_) | Self::Object { .. } | Self::NoRandom => return None,
         })
+    }
+
+    /// Whether trying again later may help.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Remote(error) => error.is_transient(),
+            Self::Busy => true,
+            _ => false,
+        }
     }
 }

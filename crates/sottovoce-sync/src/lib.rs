@@ -11,37 +11,28 @@
 //! # }
 //! ```
 
-mod address;
 mod background;
-mod credentials;
 mod device;
 mod error;
-mod folder;
 mod id;
-mod name;
-#[cfg(feature = "http")]
-mod object_store;
-mod open;
 mod remote;
 mod report;
-mod retry;
 mod space;
 mod stream;
-mod sync_error;
 mod syncer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use background::{Background, BackgroundHandle, BackgroundStatus};
-pub use credentials::Credentials;
 pub use device::home::Conversations;
 pub use device::selection::Selection;
-pub use error::{Action, ErrorKind, RemoteError};
+pub use error::{SyncError, SyncResult};
 pub use id::Id;
-pub use open::open;
+pub use remote::credentials::Credentials;
+pub use remote::error::{Action, ErrorKind, RemoteError};
+pub use remote::open::open;
+pub use remote::retry::Retrying;
 pub use remote::{MAX_NAMES, MAX_OBJECT, Remote, Result};
 pub use report::{DeviceStatus, Problem, SyncProgress, SyncReport, SyncStatus};
-pub use retry::Retrying;
 pub use space::Invitation;
-pub use sync_error::{SyncError, SyncResult};
 pub use syncer::{DeviceOptions, OpenRemote, Syncer};

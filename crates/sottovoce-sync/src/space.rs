@@ -7,8 +7,8 @@ use data_encoding::BASE32_NOPAD;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
+use crate::error::SyncError;
 use crate::id::Id;
-use crate::sync_error::SyncError;
 
 /// The bytes of a code: the space, its key and a checksum.
 const LENGTH: usize = 16 + 32 + CHECKSUM;

@@ -12,12 +12,12 @@ use crate::device::home::{Conversations, Home, system_random};
 use crate::device::selection::Selection;
 use crate::device::state::State;
 use crate::device::{Device, Thoroughness};
+use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::remote::Remote;
 use crate::report::{DeviceStatus, SyncProgress, SyncReport, SyncStatus};
 use crate::space::Invitation;
 use crate::stream::objects::Objects;
-use crate::sync_error::{SyncError, SyncResult};
 
 /// Opens the remote at an address, with the credentials that the host has.
 pub type OpenRemote = Box<dyn Fn(&str) -> crate::remote::Result<Arc<dyn Remote>> + Send + Sync>;

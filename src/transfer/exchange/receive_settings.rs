@@ -13,7 +13,7 @@ use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::record::persona::{AssignedPersona, MOST_PRESETS, Preset};
 use crate::store::settings::presets_document;
-use crate::store::{ConversationStore, HiddenMessages, Profile, Retention, blocking};
+use crate::store::{Cleared, ConversationStore, HiddenMessages, Profile, Retention, blocking};
 use crate::transfer::exchange::settings::PRESET;
 use crate::transfer::exchange::{Exchange, Received};
 
@@ -102,32 +102,48 @@ impl Exchange {
             received.left_out.insert("cleared".to_owned());
             return Ok(());
         };
+        // A clock that is far ahead must not hide what is said from now on.
         let at = at.min(self.store.reader().now());
-        if here.cleared.is_some_and(|here| here.at >= at)
-            && here.cleared_before.is_none_or(|before| before.at != at)
-        {
+        let Some(here) = here.cleared else {
+            return self.clear_up_to(at, 0).await;
+        };
+        if here.at < at {
+            return self.clear_up_to(at, here.seq).await;
+        }
+        if here.at == at {
             return Ok(());
         }
+        // The other device clears less: it has undone a later clear, or knew nothing of it.
         let reader = Arc::clone(self.store.reader());
-        let seq = blocking(move || newest_own(&reader, at)).await?;
-        let change = move |profile: &mut Profile| match profile.cleared {
-            // The other device has undone the clear that came after this one.
-            Some(here) if here.at > at && profile.cleared_before.is_some_and(|b| b.at == at) => {
-                profile.undo_clear();
+        let seq = blocking(move || newest_own(&reader, at, 0)).await?;
+        let change = move |profile: &mut Profile| {
+            if profile.cleared == Some(here) {
+                let before = profile.cleared_before.take().filter(|before| before.at == at);
+                profile.cleared = Some(before.unwrap_or(Cleared { at, seq }));
             }
-            Some(here) if here.at >= at => {}
-            _ => profile.clear(at, seq),
+        };
+        self.store.change_profile(Box::new(change)).await?;
+        Ok(())
+    }
+
+    /// Clears what was said up to a time. At least everything up to the number `least` was said before.
+    async fn clear_up_to(&self, at: Timestamp, least: u64) -> Result<()> {
+        let reader = Arc::clone(self.store.reader());
+        let seq = blocking(move || newest_own(&reader, at, least)).await?;
+        let change = move |profile: &mut Profile| {
+            if profile.cleared.is_none_or(|here| here.at < at) {
+                profile.clear(at, seq);
+            }
         };
         self.store.change_profile(Box::new(change)).await?;
         Ok(())
     }
 }
 
-/// The highest number of a message that was said here up to a time; 0 if there is none.
-fn newest_own(reader: &Reader, at: Timestamp) -> Result<u64> {
+/// The highest number of a message that was said here up to a time, but `least` if it is lower.
+fn newest_own(reader: &Reader, at: Timestamp, least: u64) -> Result<u64> {
     let (mut length, longest) = STRETCHES;
     let tail = reader.newest()?;
-    let least = tail.profile.cleared.map_or(0, |cleared| cleared.seq);
     let mut end = tail.last_seq;
     while end > least {
         let start = end.saturating_sub(length).max(least);

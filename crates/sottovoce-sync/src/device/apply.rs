@@ -1,19 +1,19 @@
 //! Applies what another device has published to the conversations of this store
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use sottovoce::Scope;
-use sottovoce::exchange::{Exchange, Incoming, SharedSnapshot};
+use sottovoce::exchange::{Exchange, Incoming, Origin, SharedSnapshot};
 
 use crate::device::Device;
 use crate::device::pieces::Contents;
 use crate::device::registers::{self, ARTIFACT, SNAPSHOT, digest};
 use crate::device::state::Known;
+use crate::error::SyncResult;
 use crate::id::Id;
 use crate::report::{Problem, SyncReport};
 use crate::stream::change::{Batch, Register};
-use crate::sync_error::SyncResult;
 
 /// What batches say about one conversation.
 #[derive(Default)]
@@ -92,18 +92,61 @@ impl Device {
                 incoming.settings.insert(name.clone(), value);
             }
         }
+        let forgotten = incoming.forgotten.clone();
+        let snapshots = incoming.snapshots.clone();
         let received = exchange.receive(incoming).await?;
+        self.note_forgotten(scope, &forgotten);
+        let text = scope.to_string();
+        let waiting = self.state.waiting.entry(text).or_default();
+        for (id, snapshot) in snapshots {
+            match snapshot.filter(|_| received.incomplete.contains(&id)) {
+                Some(snapshot) => drop(waiting.insert(id, snapshot)),
+                None => drop(waiting.remove(&id)),
+            }
+        }
         report.received += received.taken;
         report.removed += received.removed;
         for (id, value) in artifacts {
             self.apply_artifact(&exchange, &id, value, report).await?;
         }
         self.note_applied(scope, &exchange, won).await?;
-        if removed {
-            // It goes only if nothing is left in it.
-            exchange.store().clone().remove_forgotten().await?;
+        // It goes only if nothing is left in it.
+        if removed && exchange.store().clone().remove_forgotten().await? {
+            self.note_forgotten(&Scope::Default, &forgotten);
+            let removed = Exchange::new(self.root.clone()).removed_at(scope).await?;
+            let published = self.state.own.scopes.entry(scope.to_string()).or_default();
+            published.removed = removed.unwrap_or(0);
+            return Ok(());
         }
         self.pass_over_received(scope, &exchange, before, &received).await
+    }
+
+    /// Notes that another device publishes these forgettings, so that this one need not.
+    fn note_forgotten(&mut self, scope: &Scope, forgotten: &BTreeSet<Origin>) {
+        if self.state.begun.is_none() && !forgotten.is_empty() {
+            let published = self.state.own.scopes.entry(scope.to_string()).or_default();
+            published.gone.0.extend(forgotten);
+        }
+    }
+
+    /// Fills the snapshots again whose messages were not here when they arrived.
+    pub(super) async fn fill_waiting(&mut self) -> SyncResult<()> {
+        let waiting = std::mem::take(&mut self.state.waiting);
+        for (text, snapshots) in waiting {
+            let Ok(scope) = text.parse::<Scope>() else { continue };
+            let exchange = self.exchange(&scope).await?;
+            let names: Vec<String> = snapshots.keys().map(|id| format!("{SNAPSHOT}{id}")).collect();
+            let given = snapshots.clone().into_iter().map(|(id, snapshot)| (id, Some(snapshot)));
+            let incoming = Incoming { snapshots: given.collect(), ..Incoming::default() };
+            let received = exchange.receive(incoming).await?;
+            self.note_values(&scope, &exchange, names).await?;
+            let mut left = snapshots;
+            left.retain(|id, _| received.incomplete.contains(id));
+            if !left.is_empty() {
+                self.state.waiting.insert(text, left);
+            }
+        }
+        Ok(())
     }
 
     /// The registers with values that are newer than those here.
@@ -140,12 +183,27 @@ impl Device {
         if won.is_empty() {
             return Ok(());
         }
+        let registers = self.state.registers.entry(scope.to_string()).or_default();
+        for (name, register) in &won {
+            let known = Known { stamp: register.stamp, digest: String::new(), own: false };
+            registers.insert(name.clone(), known);
+        }
+        self.note_values(scope, exchange, won.into_keys()).await
+    }
+
+    /// Notes the values that registers have here now, so that they do not count as changed by this device.
+    pub(super) async fn note_values(
+        &mut self,
+        scope: &Scope,
+        exchange: &Exchange,
+        names: impl IntoIterator<Item = String>,
+    ) -> SyncResult<()> {
         let values = registers::values(exchange).await?;
         let registers = self.state.registers.entry(scope.to_string()).or_default();
-        for (name, register) in won {
-            let value = values.get(&name).unwrap_or(&Value::Null);
-            let known = Known { stamp: register.stamp, digest: digest(value), own: false };
-            registers.insert(name, known);
+        for name in names {
+            if let Some(known) = registers.get_mut(&name) {
+                known.digest = digest(values.get(&name).unwrap_or(&Value::Null));
+            }
         }
         Ok(())
     }

@@ -10,10 +10,10 @@ use sottovoce::exchange::{Exchange, Origin, Position, Received, Stretch, Stretch
 use crate::device::registers::{self, ARTIFACT};
 use crate::device::state::{Covered, Own, Published};
 use crate::device::{Device, Heard};
+use crate::error::SyncResult;
 use crate::id::Id;
 use crate::report::SyncReport;
 use crate::stream::change::{Batch, Register, Said};
-use crate::sync_error::SyncResult;
 
 /// The most bytes of text that are collected for one head.
 const ROUND: usize = 64 << 20;
@@ -71,7 +71,7 @@ impl Device {
     pub(super) async fn collect(&mut self, report: &mut SyncReport) -> SyncResult<Round> {
         let mut round = Round::default();
         let scopes = self.shared_scopes().await?;
-        self.collect_removed(&scopes, &mut round).await?;
+        self.collect_removed(&mut round).await?;
         for scope in scopes {
             if round.bytes >= ROUND {
                 round.is_cut = true;
@@ -80,7 +80,8 @@ impl Device {
             let exchange = self.exchange(&scope).await?;
             let position = exchange.position().await?;
             let text = scope.to_string();
-            let mut published = self.state.own.scopes.get(&text).cloned().unwrap_or_default();
+            let known = round.scopes.get(&text).or_else(|| self.state.own.scopes.get(&text));
+            let mut published = known.cloned().unwrap_or_default();
             if published.position == position {
                 continue;
             }
@@ -107,7 +108,7 @@ impl Device {
         let forgotten = exchange.forgotten().await?;
         let mut batch = Batch::new(0, scope);
         batch.gone = forgotten.difference(&published.gone.0).copied().collect();
-        published.gone.0 = forgotten;
+        published.gone.0.extend(forgotten);
         let erased: Vec<(u64, u64)> = exchange
             .forgotten_numbers()
             .await?
@@ -117,7 +118,7 @@ impl Device {
         let new = erased.iter().filter(|range| !published.erased.contains(range));
         let new: Vec<_> = new.map(|(first, last)| *first..=*last).collect();
         if !new.is_empty() {
-            round.erased.insert(scope.to_string(), new);
+            round.erased.entry(scope.to_string()).or_default().extend(new);
         }
         published.erased = erased;
         round.push(batch, Covered::default());
@@ -224,32 +225,39 @@ impl Device {
     }
 
     /// Collects conversations that were forgotten completely.
-    async fn collect_removed(&self, scopes: &[Scope], round: &mut Round) -> SyncResult<()> {
-        let mut gone = None;
+    async fn collect_removed(&self, round: &mut Round) -> SyncResult<()> {
+        let root = Exchange::new(self.root.clone());
+        let known = self.state.own.scopes.get(&Scope::Default.to_string());
+        if known.is_some_and(|known| known.position != Position::default())
+            && known.map(|known| known.position) == Some(root.position().await?)
+        {
+            return Ok(());
+        }
+        let mut gone: Option<Vec<Origin>> = None;
         for (text, published) in &self.state.own.scopes {
             let Ok(scope) = text.parse::<Scope>() else { continue };
-            let is_done = published.position == Position::default();
-            if is_done || scopes.contains(&scope) || !self.is_removed(&scope).await? {
+            let removed = root.removed_at(&scope).await?.unwrap_or(0);
+            if removed <= published.scrubbed {
                 continue;
             }
             if gone.is_none() {
                 // The default conversation lists the messages of removed ones.
-                let listed = Exchange::new(self.root.clone()).forgotten().await?;
-                let root = self.state.own.scopes.get(&Scope::Default.to_string());
-                let known = root.map(|root| root.gone.0.clone()).unwrap_or_default();
-                gone = Some(listed.difference(&known).copied().collect::<Vec<Origin>>());
+                let listed = root.forgotten().await?;
+                let told = known.map(|known| &known.gone.0);
+                let new = listed.into_iter().filter(|o| told.is_none_or(|told| !told.contains(o)));
+                gone = Some(new.collect());
             }
-            let batch_gone = gone.clone().unwrap_or_default();
             let mut batch = Batch::new(0, &scope);
-            batch.gone.clone_from(&batch_gone);
+            batch.gone = gone.clone().unwrap_or_default();
             batch.removed = true;
-            round.push(batch, Covered::default());
-            round.erased.insert(text.clone(), vec![1..=published.seq]);
+            let mut published = published.clone();
+            published.gone.0.extend(batch.gone.iter().copied());
+            if removed > published.removed {
+                round.push(batch, Covered::default());
+            }
+            (published.removed, published.scrubbed) = (removed, removed);
+            round.erased.insert(text.clone(), vec![1..=removed]);
             round.removed.insert(text.clone());
-            // What is said there from now on begins behind what was forgotten.
-            let position = Position::default();
-            let mut published = Published { position, ..published.clone() };
-            published.gone.0.extend(batch_gone);
             round.scopes.insert(text.clone(), published);
         }
         Ok(())

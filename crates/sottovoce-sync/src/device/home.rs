@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use sottovoce::{Clock, FileConversationStore, Result, Scope};
 
+use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
-use crate::sync_error::{SyncError, SyncResult};
 
 /// Opens the conversations of a store.
 #[async_trait]

@@ -10,9 +10,10 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use crate::device::Device;
+use crate::device::registers::ARTIFACT;
+use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::report::{Problem, SyncReport};
-use crate::sync_error::{SyncError, SyncResult};
 
 /// The bytes of a piece.
 const PIECE: usize = 8 << 20;
@@ -96,13 +97,14 @@ impl Device {
             drop(sender);
         };
         let (added, ()) = tokio::join!(adding, sending);
-        let wanted = self.state.wanted.entry(scope).or_default();
         match added {
             Ok(()) => {
-                wanted.remove(&id);
+                let name = format!("{ARTIFACT}{id}");
+                self.note_values(exchange.store().scope(), exchange, [name]).await?;
                 report.artifacts += 1;
             }
             Err(sottovoce::Error::Io { .. }) => {
+                let wanted = self.state.wanted.entry(scope).or_default();
                 wanted.insert(id.clone(), contents);
                 report.problems.push(Problem::Artifact { id });
             }
@@ -121,7 +123,6 @@ impl Device {
                 self.fetch(&exchange, contents, report).await?;
             }
         }
-        self.state.wanted.retain(|_, artifacts| !artifacts.is_empty());
         Ok(())
     }
 }

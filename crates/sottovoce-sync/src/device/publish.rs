@@ -7,11 +7,11 @@ use jiff::SignedDuration;
 use crate::device::collect::Round;
 use crate::device::state::{Covered, Own, OwnSegment};
 use crate::device::{Device, Thoroughness};
+use crate::error::SyncResult;
 use crate::report::{SyncProgress, SyncReport};
 use crate::stream::change::Batch;
 use crate::stream::head::{Point, SegmentRef};
 use crate::stream::segment::{LARGEST, Segment};
-use crate::sync_error::SyncResult;
 
 /// The size up to which the last segment is written again with what follows.
 const TAIL: usize = 64 << 10;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::device::{Device, Thoroughness};
+use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::report::{Problem, SyncProgress, SyncReport};
 use crate::stream::head::{Head, Point};
 use crate::stream::objects::Slot;
 use crate::stream::reading;
-use crate::sync_error::{SyncError, SyncResult};
 
 /// How often a stream's head is read again because a segment that it lists is gone.
 const ATTEMPTS: usize = 3;
@@ -54,6 +54,7 @@ impl Device {
             devices.extend(self.state.known_devices().difference(&asked));
         }
         self.state.drop_replaced();
+        self.fill_waiting().await?;
         self.note_withheld(report);
         Ok(())
     }

@@ -10,7 +10,7 @@ use sottovoce::exchange::Exchange;
 
 use crate::device::Device;
 use crate::device::state::Known;
-use crate::sync_error::{SyncError, SyncResult};
+use crate::error::{SyncError, SyncResult};
 
 /// What precedes a snapshot's id in a register's name.
 pub(super) const SNAPSHOT: &str = "snapshot/";

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use crate::device::Device;
 use crate::device::collect::Round;
 use crate::device::state::{Covered, Own, OwnSegment};
+use crate::error::SyncResult;
 use crate::id::Id;
 use crate::stream::head::SegmentRef;
 use crate::stream::segment::Segment;
-use crate::sync_error::SyncResult;
 
 impl Device {
     /// Writes those segments again that have what is not to be there any more. Returns the objects that are to go at

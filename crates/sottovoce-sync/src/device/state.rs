@@ -8,18 +8,18 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sottovoce::FileConversationStore;
-use sottovoce::exchange::{self, Origin, Position};
+use sottovoce::exchange::{self, Origin, Position, SharedSnapshot};
 use zeroize::Zeroizing;
 
 use crate::device::origins::Origins;
 use crate::device::pieces::Contents;
 use crate::device::selection::Selection;
+use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::space::Invitation;
 use crate::stream::change::Batch;
 use crate::stream::head::{Head, Point, SegmentRef, VERSION};
 use crate::stream::segment::Segment;
-use crate::sync_error::{SyncError, SyncResult};
 
 /// The state.
 #[derive(Clone, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub(crate) struct State {
     /// Artifacts whose contents were not at the remote.
     #[serde(default)]
     pub(crate) wanted: BTreeMap<String, BTreeMap<String, Contents>>,
+    /// Snapshots whose messages have not arrived yet.
+    #[serde(default)]
+    pub(crate) waiting: BTreeMap<String, BTreeMap<String, SharedSnapshot>>,
     /// The highest stamp that any device has used, as far as is known here.
     pub(crate) stamp: u64,
     /// When this device last received everything and published everything.
@@ -142,6 +145,12 @@ pub(crate) struct Published {
     pub(crate) erased: Vec<(u64, u64)>,
     /// The stamps of the published settings.
     pub(crate) stamps: BTreeMap<String, u64>,
+    /// The highest number of the conversation when it was last forgotten completely: as the streams tell, and as this
+    /// device's segments are without it.
+    #[serde(default)]
+    pub(crate) removed: u64,
+    #[serde(default)]
+    pub(crate) scrubbed: u64,
 }
 
 /// A register as this device knows it.
@@ -194,6 +203,7 @@ impl State {
             peers: BTreeMap::new(),
             registers: BTreeMap::new(),
             wanted: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             stamp: 0,
             synced_at: None,
             closed: false,

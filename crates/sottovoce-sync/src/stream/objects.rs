@@ -7,11 +7,11 @@ use bytes::Bytes;
 use sottovoce::exchange::{ObjectKind, SpaceKey};
 use zeroize::Zeroizing;
 
+use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::remote::Remote;
 use crate::stream::head::{Head, SegmentRef};
 use crate::stream::segment::Segment;
-use crate::sync_error::{SyncError, SyncResult};
 
 /// The most devices of a space. Names beyond that are ignored: whoever can write to the remote can invent any.
 const MOST_DEVICES: usize = 256;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use sottovoce::exchange::ObjectKind;
 use zeroize::Zeroizing;
 
+use crate::error::SyncResult;
 use crate::remote::Remote;
 use crate::space::Invitation;
 use crate::stream::objects::Objects;
-use crate::sync_error::SyncResult;
 
 /// The texts of all segments of a space, listed by heads or not, so that a test can search them.
 ///

@@ -17,7 +17,7 @@ use reqwest::redirect::{Attempt, Policy};
 
 use super::answer::{Answer, Late, TooLong, checked_code, code};
 use crate::remote::MAX_OBJECT;
-use crate::retry::SLOWEST;
+use crate::remote::retry::SLOWEST;
 
 /// The time for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
