@@ -8,7 +8,7 @@ use ollama::{Answer, Ask};
 use talk::Talk;
 
 /// A server that runs, and its address.
-struct Served {
+pub(super) struct Served {
     child: Child,
     address: String,
     /// What it says on standard error.
@@ -16,10 +16,12 @@ struct Served {
 }
 
 fn serve(talk: &Talk, options: &[&str]) -> Served {
-    started(talk.command(&[options, &["--verbose", "serve", "--addr", "127.0.0.1:0"]].concat()))
+    started(
+        &mut talk.command(&[options, &["--verbose", "serve", "--addr", "127.0.0.1:0"]].concat()),
+    )
 }
 
-fn started(mut command: Command) -> Served {
+pub(super) fn started(command: &mut Command) -> Served {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
@@ -53,19 +55,19 @@ impl Served {
         stream
     }
 
-    fn ask(&self, path: &str, body: &Value) -> String {
+    pub(super) fn ask(&self, path: &str, body: &Value) -> String {
         let mut answer = String::new();
         self.send(path, body).read_to_string(&mut answer).unwrap();
         answer
     }
 
-    fn end(self) -> (Output, String) {
+    pub(super) fn end(self) -> (Output, String) {
         signal(&self.child, "-TERM");
         (ended(self.child), self.errors.join().unwrap())
     }
 }
 
-fn says(words: &str) -> Value {
+pub(super) fn says(words: &str) -> Value {
     serde_json::json!({ "model": "llama3.2", "messages": [{ "role": "user", "content": words }] })
 }
 
@@ -93,7 +95,7 @@ fn a_failed_turn_is_logged_without_its_words_even_if_no_log_was_asked_for() {
     let talk = Talk::new();
     let mut command = talk.command(&["serve", "--addr", "127.0.0.1:0"]);
     command.env("SOTTOVOCE__LANGUAGEMODEL__BASEURL", "http://127.0.0.1:1");
-    let served = started(command);
+    let served = started(&mut command);
     let answer = served.ask("/api/chat", &says("My cat is called Minka."));
     assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
     let (_, errors) = served.end();
