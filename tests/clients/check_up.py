@@ -99,6 +99,7 @@ async def what_is_said_by_one_way_is_known_by_every_other_and_counted_without_wo
         assert up.get("/healthz") == (200, "ok\n") and up.get("/readyz") == (200, "ready\n")
         before = up.metrics()
         assert before["sottovoce_turns_total", "whole"] == 0
+        assert before["sottovoce_syncs_total",] == 0 and before["sottovoce_sync_failures_total",] == 0, before
         assert await anyio.to_thread.run_sync(_say, up, CAT) == "It is fine."
         assert await _speak(up, QUESTION) == "It is fine."
         assert CAT in json.dumps(model.asked[-1]), model.asked[-1]

@@ -36,6 +36,7 @@ mod ollama;
 mod pack;
 mod persona;
 mod reading;
+mod remotes;
 mod repair;
 mod scopes;
 mod search;

@@ -97,15 +97,15 @@ pub(super) fn show(session: &Session, report: &SyncReport) -> Outcome {
 
 fn in_words(report: &SyncReport) -> String {
     let mut done = Vec::new();
-    for (verb, number, what) in [
-        ("received", report.received, "message"),
-        ("received", report.artifacts, "artifact"),
-        ("published", report.published, "message"),
-        ("forgot here what others forgot:", report.removed, "message"),
-        ("told others to forget", report.forgotten, "message"),
+    for (verb, number, what, more) in [
+        ("received", report.received, "message", ""),
+        ("received", report.artifacts, "artifact", ""),
+        ("published", report.published, "message", ""),
+        ("forgot", report.removed, "message", " that others forgot"),
+        ("told others to forget", report.forgotten, "message", ""),
     ] {
         if number > 0 {
-            done.push(format!("{verb} {}", output::counted(number as u64, what)));
+            done.push(format!("{verb} {}{more}", output::counted(number as u64, what)));
         }
     }
     match done.is_empty() {

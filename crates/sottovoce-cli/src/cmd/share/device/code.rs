@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
+use anstyle::AnsiColor;
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 use sottovoce::Config;
@@ -66,8 +67,11 @@ impl Target {
 
 /// A QR code in black on white, whatever colours the terminal has.
 fn picture(code: &str) -> Option<String> {
+    let style = AnsiColor::BrightWhite.on(AnsiColor::Black);
     let code = QrCode::with_error_correction_level(code, EcLevel::L).ok()?;
-    let lines =
-        code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
-    Some(lines)
+    // The terminal's foreground is the paper.
+    let (ink, paper) = (Dense1x2::Light, Dense1x2::Dark);
+    let picture = code.render::<Dense1x2>().dark_color(ink).light_color(paper).build();
+    let lines = picture.lines().map(|line| format!("{style}{line}{style:#}"));
+    Some(lines.collect::<Vec<_>>().join("\n"))
 }
