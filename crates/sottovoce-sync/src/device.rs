@@ -80,7 +80,9 @@ impl Device {
         }
         for _ in 0..ATTEMPTS {
             self.receive(thoroughness, &mut report, progress).await?;
-            if self.publish(thoroughness, &mut report, progress).await? {
+            // A stream that another takes the place of is read by nobody.
+            let is_read = !self.state.is_replaced(self.state.device);
+            if is_read && self.publish(thoroughness, &mut report, progress).await? {
                 self.state.synced_at = Some(self.home.now());
                 self.save().await?;
                 return Ok(report);

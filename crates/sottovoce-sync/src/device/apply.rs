@@ -7,13 +7,13 @@ use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, Incoming, Origin, SharedSnapshot};
 
 use crate::device::Device;
-use crate::device::pieces::Contents;
+use crate::device::collect::removal;
 use crate::device::registers::{self, ARTIFACT, SNAPSHOT, digest};
 use crate::device::state::Known;
 use crate::error::SyncResult;
 use crate::id::Id;
 use crate::report::{Problem, SyncReport};
-use crate::stream::change::{Batch, Register};
+use crate::stream::change::{Batch, Contents, Register};
 
 /// What batches say about one conversation.
 #[derive(Default)]
@@ -40,6 +40,12 @@ impl Device {
                     continue;
                 }
             };
+            if news.get(&scope).is_some_and(|news| news.removed)
+                && let Some(removal) = news.remove(&scope)
+            {
+                // What follows belongs to the conversation that was begun anew.
+                self.apply_to(device, &scope, removal, report).await?;
+            }
             let found = news.entry(scope.clone()).or_default();
             found.incoming.forgotten.extend(batch.gone);
             found.removed |= batch.removed;
@@ -74,6 +80,8 @@ impl Device {
             let origins = place.entry(scope.clone()).or_default();
             origins.extend(incoming.messages.iter().map(|message| message.origin));
         }
+        // A conversation that is known is looked up when it was forgotten completely.
+        self.state.own.scopes.entry(scope.to_string()).or_default();
         let exchange = self.exchange(scope).await?;
         let before = exchange.position().await?;
         let mut artifacts = Vec::new();
@@ -109,16 +117,37 @@ impl Device {
         for (id, value) in artifacts {
             self.apply_artifact(&exchange, &id, value, report).await?;
         }
-        self.note_applied(scope, &exchange, won).await?;
-        // It goes only if nothing is left in it.
-        if removed && exchange.store().clone().remove_forgotten().await? {
-            self.note_forgotten(&Scope::Default, &forgotten);
-            let removed = Exchange::new(self.root.clone()).removed_at(scope).await?;
-            let published = self.state.own.scopes.entry(scope.to_string()).or_default();
-            published.removed = removed.unwrap_or(0);
+        self.note_applied(device, scope, &exchange, won).await?;
+        if removed && self.remove(scope, &exchange).await? {
+            return Ok(());
+        }
+        // What this stream inherits, it publishes again.
+        if self.state.own.replaces.contains(&device) {
             return Ok(());
         }
         self.pass_over_received(scope, &exchange, before, &received).await
+    }
+
+    /// Removes a conversation that was forgotten completely elsewhere, if nothing is left in it. Returns whether it did.
+    async fn remove(&mut self, scope: &Scope, exchange: &Exchange) -> SyncResult<bool> {
+        let text = scope.to_string();
+        let forgotten = exchange.forgotten().await?;
+        let root = Exchange::new(self.root.clone());
+        let before = removal(root.removed_at(scope).await?);
+        let published = self.state.own.scopes.get(&text).cloned().unwrap_or_default();
+        let is_told = before <= published.removed && forgotten.is_subset(&published.gone.0);
+        let has_more = !registers::values(exchange).await?.is_empty();
+        if has_more || !exchange.store().clone().remove_forgotten().await? {
+            return Ok(false);
+        }
+        // Otherwise this device publishes the removal too, and with it what it alone has forgotten.
+        if is_told {
+            self.note_forgotten(&Scope::Default, &forgotten);
+            let removed = root.removed_at(scope).await?;
+            let published = self.state.own.scopes.entry(text).or_default();
+            published.removed = removal(removed);
+        }
+        Ok(true)
     }
 
     /// Notes that another device publishes these forgettings, so that this one need not.
@@ -165,8 +194,14 @@ impl Device {
         for register in set.values() {
             self.state.stamp = self.state.stamp.max(register.stamp);
         }
+        let wanted = self.state.wanted.get(&scope.to_string());
         set.retain(|name, register| {
             let Some(known) = registers.get(name) else { return true };
+            // Another device may have the contents that were not at the remote.
+            let id = name.strip_prefix(ARTIFACT).filter(|_| known.stamp == register.stamp);
+            if id.is_some_and(|id| wanted.is_some_and(|wanted| wanted.contains_key(id))) {
+                return true;
+            }
             let theirs = (register.stamp, digest(compared(name, &register.value)));
             theirs > (known.stamp, known.digest.clone())
         });
@@ -176,6 +211,7 @@ impl Device {
     /// Notes the new values as known, in the form that this store gives them.
     async fn note_applied(
         &mut self,
+        device: Id,
         scope: &Scope,
         exchange: &Exchange,
         won: BTreeMap<String, Register>,
@@ -185,7 +221,8 @@ impl Device {
         }
         let registers = self.state.registers.entry(scope.to_string()).or_default();
         for (name, register) in &won {
-            let known = Known { stamp: register.stamp, digest: String::new(), own: false };
+            let own = self.state.own.replaces.contains(&device);
+            let known = Known { stamp: register.stamp, digest: String::new(), own };
             registers.insert(name.clone(), known);
         }
         self.note_values(scope, exchange, won.into_keys()).await

@@ -66,12 +66,17 @@ impl Round {
     }
 }
 
+/// A number for the last time that a conversation was forgotten completely; 0 for never.
+pub(super) fn removal(last: Option<u64>) -> u64 {
+    last.map_or(0, |last| last + 1)
+}
+
 impl Device {
     /// Collects what was not published yet.
     pub(super) async fn collect(&mut self, report: &mut SyncReport) -> SyncResult<Round> {
         let mut round = Round::default();
         let scopes = self.shared_scopes().await?;
-        self.collect_removed(&mut round).await?;
+        self.collect_removed(&scopes, &mut round).await?;
         for scope in scopes {
             if round.bytes >= ROUND {
                 round.is_cut = true;
@@ -81,7 +86,13 @@ impl Device {
             let position = exchange.position().await?;
             let text = scope.to_string();
             let known = round.scopes.get(&text).or_else(|| self.state.own.scopes.get(&text));
+            let is_first = known.is_none();
             let mut published = known.cloned().unwrap_or_default();
+            if is_first {
+                // What was forgotten before anything was published is nobody's concern.
+                published.removed = removal(self.removed_at(&scope).await?);
+                published.scrubbed = published.removed;
+            }
             if published.position == position {
                 continue;
             }
@@ -225,18 +236,19 @@ impl Device {
     }
 
     /// Collects conversations that were forgotten completely.
-    async fn collect_removed(&self, round: &mut Round) -> SyncResult<()> {
+    async fn collect_removed(&mut self, shared: &[Scope], round: &mut Round) -> SyncResult<()> {
         let root = Exchange::new(self.root.clone());
-        let known = self.state.own.scopes.get(&Scope::Default.to_string());
+        let scopes = self.state.own.scopes.clone();
+        let known = scopes.get(&Scope::Default.to_string());
         if known.is_some_and(|known| known.position != Position::default())
             && known.map(|known| known.position) == Some(root.position().await?)
         {
             return Ok(());
         }
         let mut gone: Option<Vec<Origin>> = None;
-        for (text, published) in &self.state.own.scopes {
+        for (text, published) in &scopes {
             let Ok(scope) = text.parse::<Scope>() else { continue };
-            let removed = root.removed_at(&scope).await?.unwrap_or(0);
+            let removed = removal(root.removed_at(&scope).await?);
             if removed <= published.scrubbed {
                 continue;
             }
@@ -253,7 +265,21 @@ impl Device {
             let mut published = published.clone();
             published.gone.0.extend(batch.gone.iter().copied());
             if removed > published.removed {
-                round.push(batch, Covered::default());
+                // Its settings went with it.
+                let values = match shared.contains(&scope) {
+                    true => registers::values(&self.exchange(&scope).await?).await?,
+                    false => BTreeMap::new(),
+                };
+                self.stamp_changes(&scope, &values);
+                for (name, register) in self.state.registers.get(text).into_iter().flatten() {
+                    if register.own && !values.contains_key(name) {
+                        published.stamps.insert(name.clone(), register.stamp);
+                        let null = Register { stamp: register.stamp, value: Value::Null };
+                        batch.set.insert(name.clone(), null);
+                    }
+                }
+                let covered = Covered { seqs: None, set: !batch.set.is_empty() };
+                round.push(batch, covered);
             }
             (published.removed, published.scrubbed) = (removed, removed);
             round.erased.insert(text.clone(), vec![1..=removed]);

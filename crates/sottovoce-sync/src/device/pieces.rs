@@ -2,7 +2,6 @@
 
 use std::io::{self, Read};
 
-use serde::{Deserialize, Serialize};
 use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, ObjectKind};
 use sottovoce::store::{Artifact, ArtifactContents, ArtifactStore};
@@ -14,21 +13,13 @@ use crate::device::registers::ARTIFACT;
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::report::{Problem, SyncReport};
+use crate::stream::change::Contents;
 
 /// The bytes of a piece.
 const PIECE: usize = 8 << 20;
 
 /// The most pieces of an artifact: 64 GiB.
 const MOST: usize = 8192;
-
-/// An artifact's description, and the objects with its contents.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Contents {
-    pub(crate) artifact: Artifact,
-    device: Id,
-    pieces: Vec<Id>,
-}
 
 type Piece = io::Result<Zeroizing<Vec<u8>>>;
 

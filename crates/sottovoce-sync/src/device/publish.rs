@@ -1,6 +1,6 @@
 //! Writes this device's stream
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 
@@ -8,6 +8,7 @@ use crate::device::collect::Round;
 use crate::device::state::{Covered, Own, OwnSegment};
 use crate::device::{Device, Thoroughness};
 use crate::error::SyncResult;
+use crate::id::Id;
 use crate::report::{SyncProgress, SyncReport};
 use crate::stream::change::Batch;
 use crate::stream::head::{Point, SegmentRef};
@@ -29,9 +30,11 @@ impl Device {
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<bool> {
         let mut is_checked = false;
-        if (self.state.pending.is_some() || thoroughness == Thoroughness::Full)
-            && !self.reconcile(&mut is_checked).await?
-        {
+        let is_full = thoroughness == Thoroughness::Full;
+        if (self.state.pending.is_some() || is_full) && !self.reconcile(&mut is_checked).await? {
+            return Ok(false);
+        }
+        if is_full && self.state.own.n > 0 && !self.tidy().await? {
             return Ok(false);
         }
         loop {
@@ -58,7 +61,7 @@ impl Device {
         if self.state.begun.take().is_some() {
             self.heard.clear();
             self.inherited.clear();
-            self.delete_replaced().await;
+            return self.tidy().await;
         }
         Ok(true)
     }
@@ -77,19 +80,12 @@ impl Device {
         if std::mem::replace(is_checked, true) {
             return Ok(true);
         }
-        if self.state.own.n == 0 && self.state.pending.is_none() {
-            return Ok(true);
-        }
         let head = self.objects.newest_head(self.state.device).await?;
         let written = head.map(|head| (head.n, head.token));
         if let Some(pending) = self.state.pending.take() {
             let own = &mut self.state.own;
             if written == Some((pending.n, pending.token)) {
                 *own = *pending;
-            } else {
-                let kept: Vec<_> = own.segments.iter().map(|own| own.listed.object()).collect();
-                let begun = pending.segments.iter().map(|segment| segment.listed.object());
-                own.doomed.extend(begun.filter(|object| !kept.contains(object)));
             }
         }
         let own = &self.state.own;
@@ -100,12 +96,11 @@ impl Device {
     async fn write(&mut self, mut round: Round) -> SyncResult<bool> {
         let device = self.state.device;
         let mut next = self.state.own.clone();
-        let superseded = std::mem::take(&mut next.superseded);
-        next.doomed.extend(superseded);
+        let mut doomed = std::mem::take(&mut next.superseded);
         let Some(gone) = self.rewrite(&mut next, &round).await? else { return Ok(false) };
-        next.doomed.extend(gone);
+        doomed.extend(gone);
         for id in &round.dropped {
-            next.doomed.extend(next.pieces.get(id).into_iter().flatten());
+            doomed.extend(next.pieces.get(id).into_iter().flatten());
         }
         self.add_batches(&mut next, std::mem::take(&mut round.batches)).await?;
         if !self.merge(&mut next, &round).await? {
@@ -126,12 +121,8 @@ impl Device {
             self.state.own = *pending;
         }
         self.save().await?;
-        let doomed = std::mem::take(&mut self.state.own.doomed);
         for object in doomed {
-            if self.objects.delete(device, object).await.is_err() {
-                // The next publish tries again.
-                self.state.own.doomed.push(object);
-            }
+            self.objects.delete(device, object).await?;
         }
         Ok(true)
     }
@@ -194,16 +185,29 @@ impl Device {
         Ok(())
     }
 
-    /// Deletes the streams that this one takes the place of, as far as the remote answers.
-    async fn delete_replaced(&self) {
-        for device in &self.state.own.replaces {
-            let deleted = async {
-                self.objects.delete_heads(*device).await?;
-                self.objects.delete_objects(*device).await
-            };
-            if let Err(error) = deleted.await {
-                tracing::warn!(%error, "left objects of an older stream at the remote");
-            }
+    /// Deletes what no head lists: objects of interrupted publishes, and the streams that this one takes the place of.
+    /// Returns whether everything that the head lists is there.
+    async fn tidy(&self) -> SyncResult<bool> {
+        let own = &self.state.own;
+        let segments = own.segments.iter().map(|segment| segment.listed.object());
+        let needed: BTreeSet<Id> = segments.chain(own.pieces.values().flatten().copied()).collect();
+        let there: BTreeSet<Id> =
+            self.objects.listed(self.state.device).await?.into_iter().collect();
+        if !needed.is_subset(&there) {
+            return Ok(false);
         }
+        for object in there.difference(&needed).filter(|object| !own.superseded.contains(object)) {
+            self.objects.delete(self.state.device, *object).await?;
+        }
+        if own.replaces.is_empty() || self.state.begun.is_some() {
+            return Ok(true);
+        }
+        let left = self.objects.streams().await?;
+        for device in own.replaces.iter().filter(|device| left.contains(device)) {
+            // Heads first: a head without its segments would look damaged.
+            self.objects.delete_heads(*device).await?;
+            self.objects.delete_objects(*device).await?;
+        }
+        Ok(true)
     }
 }

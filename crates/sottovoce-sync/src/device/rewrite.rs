@@ -73,10 +73,9 @@ impl Device {
                 !published.is_some_and(|published| is_gone(&published.gone.0))
             });
             let registers = self.state.registers.get(&batch.scope);
-            let is_removed = round.removed.contains(&batch.scope);
             batch.set.retain(|name, register| {
                 let known = registers.and_then(|registers| registers.get(name));
-                !is_removed && known.is_none_or(|known| known.stamp <= register.stamp)
+                known.is_none_or(|known| known.stamp <= register.stamp)
             });
         }
         segment.batches.retain(|batch| !batch.is_empty());

@@ -12,12 +12,11 @@ use sottovoce::exchange::{self, Origin, Position, SharedSnapshot};
 use zeroize::Zeroizing;
 
 use crate::device::origins::Origins;
-use crate::device::pieces::Contents;
 use crate::device::selection::Selection;
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::space::Invitation;
-use crate::stream::change::Batch;
+use crate::stream::change::{Batch, Contents};
 use crate::stream::head::{Head, Point, SegmentRef, VERSION};
 use crate::stream::segment::Segment;
 
@@ -88,8 +87,6 @@ pub(crate) struct Own {
     pub(crate) tail: Option<Tail>,
     /// Objects that only the head before this one lists.
     pub(crate) superseded: Vec<Id>,
-    /// Objects that no head lists any more.
-    pub(crate) doomed: Vec<Id>,
     /// Streams that this one takes the place of.
     pub(crate) replaces: BTreeSet<Id>,
     pub(crate) scopes: BTreeMap<String, Published>,
@@ -145,8 +142,8 @@ pub(crate) struct Published {
     pub(crate) erased: Vec<(u64, u64)>,
     /// The stamps of the published settings.
     pub(crate) stamps: BTreeMap<String, u64>,
-    /// The highest number of the conversation when it was last forgotten completely: as the streams tell, and as this
-    /// device's segments are without it.
+    /// One more than the highest number of the conversation when it was last forgotten completely: as the streams tell,
+    /// and as this device's segments are without it.
     #[serde(default)]
     pub(crate) removed: u64,
     #[serde(default)]
@@ -248,11 +245,14 @@ impl State {
     pub(crate) fn begin_stream(&mut self, device: Id, lasts: BTreeMap<String, u64>) {
         let left = std::mem::replace(&mut self.device, device);
         let mut replaces = std::mem::take(&mut self.own.replaces);
-        if self.own.n > 0 || self.pending.is_some() {
+        if left != device {
             self.peers.entry(left).or_default();
             replaces.insert(left);
         }
-        self.own = Own { replaces, ..Own::default() };
+        // Whether conversations were forgotten completely is looked up by their names.
+        let names = self.own.scopes.keys().chain(self.registers.keys()).cloned();
+        let scopes = names.map(|name| (name, Published::default())).collect();
+        self.own = Own { replaces, scopes, ..Own::default() };
         self.pending = None;
         self.begun = Some(lasts);
         self.read_from_start();
@@ -330,7 +330,6 @@ impl Default for Own {
             segments: Vec::new(),
             tail: None,
             superseded: Vec::new(),
-            doomed: Vec::new(),
             replaces: BTreeSet::new(),
             scopes: BTreeMap::new(),
             seen: BTreeMap::new(),

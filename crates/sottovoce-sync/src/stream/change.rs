@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::exchange::{Origin, SharedMessage};
+use sottovoce::store::Artifact;
 use sottovoce::{ChatMessage, Scope};
+
+use crate::id::Id;
 
 /// What one publish says about one conversation. `Debug` shows no words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +39,16 @@ pub(crate) struct Register {
     pub(crate) stamp: u64,
     /// `null` for one that was removed.
     pub(crate) value: Value,
+}
+
+/// An artifact's description, and the objects with its contents: a register's value.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Contents {
+    pub(crate) artifact: Artifact,
+    /// The device whose objects they are.
+    pub(crate) device: Id,
+    pub(crate) pieces: Vec<Id>,
 }
 
 /// A message.

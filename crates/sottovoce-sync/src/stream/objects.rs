@@ -1,5 +1,6 @@
 //! The sealed objects of a space at its remote
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -149,6 +150,15 @@ impl Objects {
     pub(crate) async fn listed(&self, device: Id) -> SyncResult<Vec<Id>> {
         let names = self.remote.list(&format!("{}/o/{device}", self.space)).await?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// The devices of which there is a head or another object.
+    pub(crate) async fn streams(&self) -> SyncResult<BTreeSet<Id>> {
+        let names = self.remote.list(&format!("{}/o", self.space)).await?;
+        let device = |name: &String| name.strip_suffix('/')?.parse().ok();
+        let mut streams: BTreeSet<Id> = names.iter().filter_map(device).collect();
+        streams.extend(self.devices().await?.0);
+        Ok(streams)
     }
 
     /// Deletes everything of a device but its heads.

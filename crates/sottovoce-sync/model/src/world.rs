@@ -1,0 +1,352 @@
+//! The devices and the remote, what can happen, and what must hold
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stateright::{Model, Property};
+
+use crate::device::{Change, Device, Head, Message, Pending, Record, Stream};
+
+/// How often each thing may happen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) says: u8,
+    pub(crate) forgets: u8,
+    pub(crate) crashes: u8,
+    pub(crate) restores: u8,
+    pub(crate) clones: u8,
+    pub(crate) rollbacks: u8,
+    pub(crate) wipes: u8,
+}
+
+/// The protocol, with all of its rules or without some.
+#[derive(Clone, Debug)]
+pub(crate) struct Protocol {
+    /// A device whose stream is not as it left it begins a new one.
+    pub(crate) renews: bool,
+    /// A reader whose last publish is not in the stream's line reads it from the start.
+    pub(crate) checks_line: bool,
+    /// A new stream begins with what no other has.
+    pub(crate) completes: bool,
+    pub(crate) limits: Limits,
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self { renews: true, checks_line: true, completes: true, limits: Limits::default() }
+    }
+}
+
+/// How far a device is with publishing.
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Idle,
+    /// Its intent is noted.
+    Noted,
+    /// The head is written, and the device does not know it yet.
+    Written,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+pub(crate) struct World {
+    devices: Vec<Device>,
+    phases: Vec<Phase>,
+    backup: Option<Device>,
+    /// All heads of each stream; the last one is there now.
+    heads: BTreeMap<Stream, Vec<Head>>,
+    next_stream: Stream,
+    next_token: u8,
+    next_message: Message,
+    happened: [u8; 7],
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Action {
+    Say(usize),
+    Forget(usize),
+    /// Compares the stream with what was written last, and notes what is to be published.
+    Note(usize),
+    Write(usize),
+    Adopt(usize),
+    Crash(usize),
+    Read(usize),
+    /// Applies what is new, and dies before noting that.
+    ReadAndCrash(usize),
+    Backup,
+    Restore,
+    Clone,
+    RollBack(Stream),
+    Wipe(Stream),
+}
+
+impl World {
+    /// The streams that there are now and that no other takes the place of.
+    fn live(&self) -> Vec<(Stream, Head)> {
+        let now = self.heads.iter().filter_map(|(stream, heads)| Some((*stream, heads.last()?)));
+        let live: Vec<_> = now.map(|(stream, head)| (stream, head.clone())).collect();
+        let replaced: BTreeSet<Stream> =
+            live.iter().flat_map(|(_, head)| head.replaces.iter().copied()).collect();
+        live.into_iter().filter(|(stream, _)| !replaced.contains(stream)).collect()
+    }
+
+    fn head(&self, stream: Stream) -> Option<&Head> {
+        self.heads.get(&stream)?.last()
+    }
+
+    fn forgotten(&self) -> BTreeSet<Message> {
+        self.devices.iter().flat_map(|device| device.forgotten.iter().copied()).collect()
+    }
+}
+
+impl Protocol {
+    fn read(&self, world: &mut World, number: usize, notes: bool) {
+        let live = world.live();
+        let device = &mut world.devices[number];
+        for (stream, head) in live {
+            if stream == device.stream {
+                continue;
+            }
+            let at = device.read.get(&stream).copied().unwrap_or_default();
+            let is_known = at.0 == 0 || !self.checks_line || head.line.contains(&at);
+            let from = if is_known { usize::from(at.0).min(head.changes.len()) } else { 0 };
+            for change in &head.changes[from..] {
+                device.apply(*change);
+            }
+            if notes {
+                device.read.insert(stream, (head.changes.len() as u8, head.token));
+            }
+        }
+    }
+
+    fn note(&self, world: &mut World, number: usize) {
+        let there = world.head(world.devices[number].stream).map_or(0, |head| head.token);
+        let device = &mut world.devices[number];
+        if let Some(pending) = device.pending.take()
+            && pending.head.token == there
+        {
+            device.adopt(pending);
+        }
+        if self.renews && there != device.head.token {
+            device.begin_stream(world.next_stream);
+            world.next_stream += 1;
+            device.is_beginning = self.completes;
+        }
+        if world.devices[number].is_beginning {
+            self.read(world, number, true);
+        }
+        let live = world.live();
+        let device = &mut world.devices[number];
+        let others = live.iter().filter(|(stream, _)| !device.replaces.contains(stream));
+        let heard: BTreeSet<Message> = others
+            .flat_map(|(_, head)| &head.changes)
+            .filter_map(|change| match change {
+                Change::Said(message) => Some(*message),
+                Change::Forgotten(_) | Change::TakenOut => None,
+            })
+            .collect();
+        let changes = device.changes(&heard);
+        if changes == device.head.changes && !device.is_beginning {
+            return;
+        }
+        let token = world.next_token;
+        world.next_token += 1;
+        let mut line = device.head.line.clone();
+        line.insert((changes.len() as u8, token));
+        let head = Head { token, changes, line, replaces: device.replaces.clone() };
+        let (records, forgotten) = (device.records.len() as u8, device.forgotten.clone());
+        device.pending = Some(Pending { head, records, forgotten });
+        world.phases[number] = Phase::Noted;
+    }
+
+    fn write(world: &mut World, number: usize) {
+        let device = &world.devices[number];
+        if let Some(pending) = &device.pending {
+            world.heads.entry(device.stream).or_default().push(pending.head.clone());
+            world.phases[number] = Phase::Written;
+        }
+    }
+
+    fn adopt(world: &mut World, number: usize) {
+        let device = &mut world.devices[number];
+        let was_beginning = device.is_beginning;
+        if let Some(pending) = device.pending.take() {
+            device.adopt(pending);
+        }
+        if was_beginning {
+            // What the streams had that this one takes the place of is in it, or in others.
+            for stream in &device.replaces {
+                world.heads.remove(stream);
+            }
+        }
+        world.phases[number] = Phase::Idle;
+    }
+
+    /// Everything that goes wrong has ended, and every device syncs.
+    fn settled(&self, world: &World) -> World {
+        let mut world = world.clone();
+        world.phases.fill(Phase::Idle);
+        for _ in 0..7 {
+            for number in 0..world.devices.len() {
+                self.note(&mut world, number);
+                if world.phases[number] == Phase::Noted {
+                    Self::write(&mut world, number);
+                    Self::adopt(&mut world, number);
+                }
+                self.read(&mut world, number, true);
+            }
+        }
+        world
+    }
+}
+
+impl Model for Protocol {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World {
+            devices: vec![Device::new(1), Device::new(2)],
+            phases: vec![Phase::Idle; 2],
+            backup: None,
+            heads: BTreeMap::new(),
+            next_stream: 3,
+            next_token: 1,
+            next_message: 1,
+            happened: [0; 7],
+        }]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        let Limits { says, forgets, crashes, restores, clones, rollbacks, wipes } = self.limits;
+        let [said, forgot, crashed, restored, cloned, rolled, wiped] = world.happened;
+        for number in 0..world.devices.len() {
+            if said < says {
+                actions.push(Action::Say(number));
+            }
+            if forgot < forgets && !world.devices[number].present().is_empty() {
+                actions.push(Action::Forget(number));
+            }
+            match world.phases[number] {
+                Phase::Idle => {
+                    actions.extend([Action::Note(number), Action::Read(number)]);
+                    if crashed < crashes {
+                        actions.push(Action::ReadAndCrash(number));
+                    }
+                }
+                Phase::Noted => actions.push(Action::Write(number)),
+                Phase::Written => actions.push(Action::Adopt(number)),
+            }
+            if crashed < crashes && world.phases[number] != Phase::Idle {
+                actions.push(Action::Crash(number));
+            }
+        }
+        if restores > 0 && world.backup.is_none() {
+            actions.push(Action::Backup);
+        }
+        if restored < restores && world.backup.is_some() {
+            actions.push(Action::Restore);
+        }
+        if cloned < clones {
+            actions.push(Action::Clone);
+        }
+        for (stream, heads) in &world.heads {
+            if rolled < rollbacks && heads.len() > 1 {
+                actions.push(Action::RollBack(*stream));
+            }
+            if wiped < wipes && !heads.is_empty() {
+                actions.push(Action::Wipe(*stream));
+            }
+        }
+    }
+
+    fn next_state(&self, before: &World, action: Action) -> Option<World> {
+        let mut world = before.clone();
+        match action {
+            Action::Say(number) => {
+                world.happened[0] += 1;
+                let message = world.next_message;
+                world.next_message += 1;
+                let record = Record { message, is_own: true, is_forgotten: false };
+                world.devices[number].records.push(record);
+            }
+            Action::Forget(number) => {
+                world.happened[1] += 1;
+                let message = *world.devices[number].present().first()?;
+                world.devices[number].apply(Change::Forgotten(message));
+            }
+            Action::Note(number) => self.note(&mut world, number),
+            Action::Write(number) => Self::write(&mut world, number),
+            Action::Adopt(number) => Self::adopt(&mut world, number),
+            Action::Crash(number) => {
+                world.happened[2] += 1;
+                world.phases[number] = Phase::Idle;
+            }
+            Action::Read(number) => self.read(&mut world, number, true),
+            Action::ReadAndCrash(number) => {
+                world.happened[2] += 1;
+                self.read(&mut world, number, false);
+            }
+            Action::Backup => world.backup = Some(world.devices[0].clone()),
+            Action::Restore => {
+                world.happened[3] += 1;
+                world.devices[0] = world.backup.clone()?;
+                world.phases[0] = Phase::Idle;
+            }
+            Action::Clone => {
+                world.happened[4] += 1;
+                let clone = world.devices[0].clone();
+                world.devices.push(clone);
+                world.phases.push(Phase::Idle);
+            }
+            Action::RollBack(stream) => {
+                world.happened[5] += 1;
+                world.heads.get_mut(&stream)?.pop();
+            }
+            Action::Wipe(stream) => {
+                world.happened[6] += 1;
+                world.heads.get_mut(&stream)?.clear();
+            }
+        }
+        (world != *before).then_some(world)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("nothing is there twice", |protocol: &Self, world: &World| {
+                let settled = protocol.settled(world);
+                let twice = |device: &Device| device.present().windows(2).any(|two| two[0] == two[1]);
+                !settled.devices.iter().any(twice)
+            }),
+            Property::always("all end with the same", |protocol: &Self, world: &World| {
+                let settled = protocol.settled(world);
+                settled.devices.windows(2).all(|two| two[0].present() == two[1].present())
+            }),
+            Property::always("nothing that a device has is lost", |protocol: &Self, world: &World| {
+                let held: BTreeSet<Message> =
+                    world.devices.iter().flat_map(Device::present).collect();
+                let settled = protocol.settled(world);
+                let forgotten = settled.forgotten();
+                settled.devices.iter().all(|device| {
+                    let present = device.present();
+                    held.iter().all(|message| forgotten.contains(message) || present.contains(message))
+                })
+            }),
+            Property::always("what was forgotten stays so", |protocol: &Self, world: &World| {
+                let forgotten = world.forgotten();
+                let settled = protocol.settled(world);
+                let comes_back =
+                    |device: &Device| device.present().iter().any(|m| forgotten.contains(m));
+                !settled.devices.iter().any(comes_back)
+            }),
+            Property::always("and is in no stream", |protocol: &Self, world: &World| {
+                let forgotten = world.forgotten();
+                let settled = protocol.settled(world);
+                let said = settled.live().into_iter().flat_map(|(_, head)| head.changes);
+                let mut said = said.filter_map(|change| match change {
+                    Change::Said(message) => Some(message),
+                    Change::Forgotten(_) | Change::TakenOut => None,
+                });
+                !said.any(|message| forgotten.contains(&message))
+            }),
+        ]
+    }
+}
