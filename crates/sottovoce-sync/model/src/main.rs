@@ -52,8 +52,14 @@ fn usual(protocol: &Protocol) -> bool {
     let restores = USUAL[2].clone();
     let without = [
         ("a new stream", Protocol { renews: false, limits: restores.clone(), ..protocol.clone() }),
-        ("checking the line", Protocol { checks_line: false, limits: clones.clone(), ..protocol.clone() }),
-        ("publishing what nobody has", Protocol { completes: false, limits: restores, ..protocol.clone() }),
+        (
+            "checking the line",
+            Protocol { checks_line: false, limits: clones.clone(), ..protocol.clone() },
+        ),
+        (
+            "publishing what nobody has",
+            Protocol { completes: false, limits: restores, ..protocol.clone() },
+        ),
     ];
     let needed = without.into_iter().all(|(rule, protocol)| {
         println!("without {rule}:");

@@ -313,23 +313,28 @@ impl Model for Protocol {
         vec![
             Property::always("nothing is there twice", |protocol: &Self, world: &World| {
                 let settled = protocol.settled(world);
-                let twice = |device: &Device| device.present().windows(2).any(|two| two[0] == two[1]);
+                let twice =
+                    |device: &Device| device.present().windows(2).any(|two| two[0] == two[1]);
                 !settled.devices.iter().any(twice)
             }),
             Property::always("all end with the same", |protocol: &Self, world: &World| {
                 let settled = protocol.settled(world);
                 settled.devices.windows(2).all(|two| two[0].present() == two[1].present())
             }),
-            Property::always("nothing that a device has is lost", |protocol: &Self, world: &World| {
-                let held: BTreeSet<Message> =
-                    world.devices.iter().flat_map(Device::present).collect();
-                let settled = protocol.settled(world);
-                let forgotten = settled.forgotten();
-                settled.devices.iter().all(|device| {
-                    let present = device.present();
-                    held.iter().all(|message| forgotten.contains(message) || present.contains(message))
-                })
-            }),
+            Property::always(
+                "nothing that a device has is lost",
+                |protocol: &Self, world: &World| {
+                    let held: BTreeSet<Message> =
+                        world.devices.iter().flat_map(Device::present).collect();
+                    let settled = protocol.settled(world);
+                    let forgotten = settled.forgotten();
+                    settled.devices.iter().all(|device| {
+                        let present = device.present();
+                        held.iter()
+                            .all(|message| forgotten.contains(message) || present.contains(message))
+                    })
+                },
+            ),
             Property::always("what was forgotten stays so", |protocol: &Self, world: &World| {
                 let forgotten = world.forgotten();
                 let settled = protocol.settled(world);
