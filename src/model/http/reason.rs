@@ -175,7 +175,9 @@ fn filled(pattern: &str, text: &str, model: &str) -> Option<String> {
 
 /// The length of a number, with the unit of a size after it.
 fn number(text: &str) -> Option<usize> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    // A point behind the last digit belongs to what follows, which may be a quotation.
+    let digits = text.get(..end)?.trim_end_matches('.').len();
     let behind = text.get(digits..)?;
     let units = [" TiB", " GiB", " MiB", " KiB", " B", " TB", " GB", " MB", " KB"];
     let unit = units.iter().find(|unit| behind.starts_with(**unit)).map_or(0, |unit| unit.len());
@@ -226,6 +228,10 @@ mod tests {
         assert!(shown(other, "m").starts_with("a reason of 28 bytes"));
         assert!(shown("mother does not support tools", "m").starts_with("a reason of"));
         assert_eq!(shown(" ", "m"), "no reason given");
+        assert_eq!(
+            shown("Failed to parse input at pos 4. x", "m"),
+            "Failed to parse input at pos 4…"
+        );
     }
 
     #[test]

@@ -18,11 +18,19 @@ pub(crate) struct Limits {
     pub(crate) wipes: u8,
 }
 
+impl From<[u8; 7]> for Limits {
+    fn from([says, forgets, crashes, restores, clones, rollbacks, wipes]: [u8; 7]) -> Self {
+        Self { says, forgets, crashes, restores, clones, rollbacks, wipes }
+    }
+}
+
 /// The protocol, with all of its rules or without some.
 #[derive(Clone, Debug)]
 pub(crate) struct Protocol {
     /// A device whose stream is not as it left it begins a new one.
     pub(crate) renews: bool,
+    /// A device whose stream another takes the place of begins a new one.
+    pub(crate) moves_on: bool,
     /// A reader whose last publish is not in the stream's line reads it from the start.
     pub(crate) checks_line: bool,
     /// A new stream begins with what no other has.
@@ -32,7 +40,8 @@ pub(crate) struct Protocol {
 
 impl Default for Protocol {
     fn default() -> Self {
-        Self { renews: true, checks_line: true, completes: true, limits: Limits::default() }
+        let limits = Limits::default();
+        Self { renews: true, moves_on: true, checks_line: true, completes: true, limits }
     }
 }
 
@@ -125,7 +134,11 @@ impl Protocol {
         {
             device.adopt(pending);
         }
-        if self.renews && there != device.head.token {
+        let stream = device.stream;
+        let mut others = world.heads.values().filter_map(|heads| heads.last());
+        let is_replaced = self.moves_on && others.any(|head| head.replaces.contains(&stream));
+        let device = &mut world.devices[number];
+        if is_replaced || (self.renews && there != device.head.token) {
             device.begin_stream(world.next_stream);
             world.next_stream += 1;
             device.is_beginning = self.completes;
