@@ -13,6 +13,7 @@
 )]
 
 mod action;
+mod figures;
 mod home;
 mod kill;
 mod shrink;
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use action::{Action, Random};
 use world::World;
 
-fn number(name: &str) -> Option<u64> {
+pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
