@@ -9,10 +9,11 @@ mod publish;
 mod receive;
 mod registers;
 mod rewrite;
+mod round;
 pub(crate) mod selection;
 pub(crate) mod state;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use sottovoce::exchange::{Exchange, Origin};
@@ -100,11 +101,7 @@ impl Device {
     /// Leaves the stream for a new one: the remote, this store or another copy of it is not in the state that this
     /// device left it in.
     pub(crate) async fn begin_stream(&mut self) -> SyncResult<()> {
-        let mut lasts = BTreeMap::new();
-        for scope in self.shared_scopes().await? {
-            let position = self.exchange(&scope).await?.position().await?;
-            lasts.insert(scope.to_string(), position.last_seq);
-        }
+        let lasts = self.home.lasts(&self.state.selection).await?;
         let device = self.home.new_id()?;
         self.state.begin_stream(device, lasts);
         self.heard.clear();

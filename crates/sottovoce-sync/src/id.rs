@@ -18,9 +18,7 @@ impl Id {
     pub fn new(value: u128) -> Self {
         Self(value)
     }
-}
 
-impl Id {
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use sottovoce::exchange::{self, Exchange, Position, SyncLock};
+use sottovoce::exchange::{self, Position, SyncLock};
 use sottovoce::{Clock, FileConversationStore, Scope};
 use zeroize::Zeroizing;
 
 use crate::device::home::{Conversations, Home, system_random};
 use crate::device::selection::Selection;
-use crate::device::state::State;
+use crate::device::state::{Peer, State};
 use crate::device::{Device, Thoroughness};
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::remote::Remote;
 use crate::report::{DeviceStatus, SyncProgress, SyncReport, SyncStatus};
 use crate::space::Invitation;
+use crate::stream::head::Point;
 use crate::stream::objects::Objects;
 
 /// Opens the remote at an address, with the credentials that the host has.
@@ -162,7 +163,7 @@ impl Syncer {
     pub async fn status(&self) -> SyncResult<SyncStatus> {
         let (_, state) = self.state().await?;
         let mut unpublished = 0;
-        for (scope, position) in self.positions().await? {
+        for (scope, position) in self.home.positions(&state.selection).await? {
             let published = state.own.scopes.get(&scope.to_string());
             unpublished += usize::from(published.is_none_or(|known| known.position != position));
         }
@@ -201,14 +202,7 @@ impl Syncer {
     /// Where each shared conversation is. While that is equal, nothing has changed here.
     pub(crate) async fn positions(&self) -> SyncResult<BTreeMap<Scope, Position>> {
         let (_, state) = self.state().await?;
-        let mut positions = BTreeMap::new();
-        for scope in self.home.conversations.scopes().await? {
-            if state.selection.includes(&scope) {
-                let store = self.home.conversations.open(&scope).await?;
-                positions.insert(scope, Exchange::new(store).position().await?);
-            }
-        }
-        Ok(positions)
+        self.home.positions(&state.selection).await
     }
 
     /// Gives this device another name. Others see it with the next publish.
@@ -256,9 +250,7 @@ impl Syncer {
         progress: impl Fn(SyncProgress) + Send + Sync,
     ) -> SyncResult<SyncReport> {
         let (mut device, lock) = self.device().await?;
-        let is_known = |(id, peer): (&Id, &crate::device::state::Peer)| {
-            peer.name == name || id.to_string() == name
-        };
+        let is_known = |(id, peer): (&Id, &Peer)| peer.name == name || id.to_string() == name;
         if !device.state.peers.iter().any(is_known) {
             return Err(SyncError::NoSuchDevice { name: name.to_owned() });
         }
@@ -301,7 +293,7 @@ impl Syncer {
         let mut head = left.own.head(&left.name, now);
         head.closed = true;
         head.segments.clear();
-        head.last = crate::stream::head::Point::START;
+        head.last = Point::START;
         // Both slots, so that no older head is found.
         for _ in 0..2 {
             head.n += 1;
@@ -338,14 +330,7 @@ impl Syncer {
         before: Option<State>,
     ) -> SyncResult<()> {
         let DeviceOptions { name, selection } = options;
-        let mut lasts = BTreeMap::new();
-        for scope in self.home.conversations.scopes().await? {
-            if selection.includes(&scope) {
-                let store = self.home.conversations.open(&scope).await?;
-                let position = Exchange::new(store).position().await?;
-                lasts.insert(scope.to_string(), position.last_seq);
-            }
-        }
+        let lasts = self.home.lasts(&selection).await?;
         let device = self.home.new_id()?;
         let mut state = State::new(invitation, device, name, selection);
         if let Some(before) = before {

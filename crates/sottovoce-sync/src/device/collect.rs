@@ -1,6 +1,6 @@
 //! Finds out what this device has to publish
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
@@ -8,63 +8,12 @@ use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, Origin, Position, Received, Stretch, StretchMessage};
 
 use crate::device::registers::{self, ARTIFACT};
-use crate::device::state::{Covered, Own, Published};
+use crate::device::round::Round;
+use crate::device::state::{Covered, Published};
 use crate::device::{Device, Heard};
 use crate::error::SyncResult;
-use crate::id::Id;
 use crate::report::SyncReport;
 use crate::stream::change::{Batch, Register, Said};
-
-/// The most bytes of text that are collected for one head.
-const ROUND: usize = 64 << 20;
-
-/// What one head is to add to the stream.
-#[derive(Default)]
-pub(super) struct Round {
-    /// The batches, still without the numbers of their publishes, with what they cover and their size.
-    pub(super) batches: Vec<(Batch, Covered, usize)>,
-    bytes: usize,
-    /// What is published of each conversation afterwards.
-    pub(super) scopes: BTreeMap<String, Published>,
-    /// Numbers of messages that were forgotten here, whose segments are to be written again without them.
-    pub(super) erased: BTreeMap<String, Vec<RangeInclusive<u64>>>,
-    /// Conversations of which published settings have changed.
-    pub(super) purged: BTreeSet<String>,
-    /// Conversations that were forgotten completely.
-    pub(super) removed: BTreeSet<String>,
-    /// The objects with the contents of new artifacts, and of deleted ones.
-    pub(super) pieces: BTreeMap<String, Vec<Id>>,
-    pub(super) dropped: Vec<String>,
-    pub(super) said: usize,
-    pub(super) forgotten: usize,
-    /// Whether there is more to publish.
-    pub(super) is_cut: bool,
-}
-
-impl Round {
-    fn push(&mut self, batch: Batch, covered: Covered) {
-        if batch.is_empty() {
-            return;
-        }
-        let bytes =
-            serde_json::to_vec(&batch).map_or(0, |text| zeroize::Zeroizing::new(text).len());
-        self.bytes += bytes;
-        self.said += batch.said.len();
-        self.forgotten += batch.gone.len();
-        self.batches.push((batch, covered, bytes));
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.batches.is_empty() && self.erased.is_empty() && self.purged.is_empty()
-    }
-
-    /// Notes in the stream's state what the round publishes.
-    pub(super) fn note_in(&mut self, own: &mut Own) {
-        own.scopes.append(&mut self.scopes);
-        own.pieces.append(&mut self.pieces);
-        self.dropped.iter().for_each(|id| drop(own.pieces.remove(id)));
-    }
-}
 
 /// A number for the last time that a conversation was forgotten completely; 0 for never.
 pub(super) fn removal(last: Option<u64>) -> u64 {
@@ -78,7 +27,7 @@ impl Device {
         let scopes = self.shared_scopes().await?;
         self.collect_removed(&scopes, &mut round).await?;
         for scope in scopes {
-            if round.bytes >= ROUND {
+            if round.is_full() {
                 round.is_cut = true;
                 break;
             }
@@ -86,15 +35,15 @@ impl Device {
             let position = exchange.position().await?;
             let text = scope.to_string();
             let known = round.scopes.get(&text).or_else(|| self.state.own.scopes.get(&text));
+            if known.map(|known| known.position).unwrap_or_default() == position {
+                continue;
+            }
             let is_first = known.is_none();
             let mut published = known.cloned().unwrap_or_default();
             if is_first {
                 // What was forgotten before anything was published is nobody's concern.
                 published.removed = removal(self.removed_at(&scope).await?);
                 published.scrubbed = published.removed;
-            }
-            if published.position == position {
-                continue;
             }
             self.collect_forgotten(&scope, &exchange, &mut published, &mut round).await?;
             let is_all =
@@ -156,7 +105,7 @@ impl Device {
             _ => !was_received,
         };
         loop {
-            if round.bytes >= ROUND {
+            if round.is_full() {
                 return Ok(false);
             }
             let Stretch { messages, read_to, last_seq } = exchange.messages(published.seq).await?;
@@ -238,13 +187,13 @@ impl Device {
     /// Collects conversations that were forgotten completely.
     async fn collect_removed(&mut self, shared: &[Scope], round: &mut Round) -> SyncResult<()> {
         let root = Exchange::new(self.root.clone());
-        let scopes = self.state.own.scopes.clone();
-        let known = scopes.get(&Scope::Default.to_string());
-        if known.is_some_and(|known| known.position != Position::default())
-            && known.map(|known| known.position) == Some(root.position().await?)
-        {
+        let known = self.state.own.scopes.get(&Scope::Default.to_string());
+        let before = known.map(|known| known.position).unwrap_or_default();
+        if before != Position::default() && before == root.position().await? {
             return Ok(());
         }
+        let scopes = self.state.own.scopes.clone();
+        let known = scopes.get(&Scope::Default.to_string());
         let mut gone: Option<Vec<Origin>> = None;
         for (text, published) in &scopes {
             let Ok(scope) = text.parse::<Scope>() else { continue };

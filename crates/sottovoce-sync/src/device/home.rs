@@ -1,12 +1,15 @@
 //! The store that a device shares, as syncing sees it
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use sottovoce::exchange::{Exchange, Position};
 use sottovoce::{Clock, FileConversationStore, Result, Scope};
 
+use crate::device::selection::Selection;
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 
@@ -37,6 +40,27 @@ pub(crate) struct Home {
 impl Home {
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now().timestamp()
+    }
+
+    /// Where each of the selected conversations is.
+    pub(crate) async fn positions(
+        &self,
+        selection: &Selection,
+    ) -> SyncResult<BTreeMap<Scope, Position>> {
+        let mut positions = BTreeMap::new();
+        for scope in self.conversations.scopes().await? {
+            if selection.includes(&scope) {
+                let store = self.conversations.open(&scope).await?;
+                positions.insert(scope, Exchange::new(store).position().await?);
+            }
+        }
+        Ok(positions)
+    }
+
+    /// The last number of each of the selected conversations, by the text of its scope.
+    pub(crate) async fn lasts(&self, selection: &Selection) -> SyncResult<BTreeMap<String, u64>> {
+        let positions = self.positions(selection).await?.into_iter();
+        Ok(positions.map(|(scope, position)| (scope.to_string(), position.last_seq)).collect())
     }
 
     /// A new identifier.

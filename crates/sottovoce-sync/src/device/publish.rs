@@ -1,11 +1,11 @@
 //! Writes this device's stream
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
-use crate::device::collect::Round;
-use crate::device::state::{Covered, Own, OwnSegment};
+use crate::device::round::Round;
+use crate::device::state::{Coverage, Covered, Own, OwnSegment};
 use crate::device::{Device, Thoroughness};
 use crate::error::SyncResult;
 use crate::id::Id;
@@ -138,15 +138,14 @@ impl Device {
             let point = Point(own.last.0 + 1, self.new_id()?);
             let mut part =
                 Segment { before: own.last, publishes: vec![point], batches: Vec::new() };
-            let mut scopes: BTreeMap<String, Covered> = BTreeMap::new();
+            let mut scopes = Coverage::default();
             let mut bytes = 0;
             while let Some((mut batch, covered, size)) =
                 batches.next_if(|(_, _, size)| bytes == 0 || bytes + size <= LARGEST)
             {
                 bytes += size;
                 batch.k = point.0;
-                let both = scopes.get(&batch.scope).copied().unwrap_or_default().and(covered);
-                scopes.insert(batch.scope.clone(), both);
+                scopes.add(&batch.scope, covered);
                 part.batches.push(batch);
             }
             own.last = point;
@@ -159,7 +158,7 @@ impl Device {
         &self,
         own: &mut Own,
         part: Segment,
-        mut scopes: BTreeMap<String, Covered>,
+        mut scopes: Coverage,
         bytes: usize,
     ) -> SyncResult<()> {
         let mut segment = part;
@@ -171,10 +170,7 @@ impl Device {
             segment = tail;
             if let Some(last) = own.segments.pop() {
                 own.superseded.push(last.listed.object());
-                for (scope, covered) in last.scopes {
-                    let both = scopes.get(&scope).copied().unwrap_or_default().and(covered);
-                    scopes.insert(scope, both);
-                }
+                scopes.append(last.scopes);
             }
         }
         let object = self.new_id()?;

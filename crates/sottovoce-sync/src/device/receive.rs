@@ -6,7 +6,7 @@ use crate::device::{Device, Thoroughness};
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::report::{Problem, SyncProgress, SyncReport};
-use crate::stream::head::{Head, Point};
+use crate::stream::head::{Head, Point, SegmentRef};
 use crate::stream::objects::Slot;
 use crate::stream::reading;
 
@@ -191,6 +191,6 @@ impl Device {
     }
 }
 
-fn bytes(segments: &[crate::stream::head::SegmentRef]) -> u64 {
-    segments.iter().map(|segment| segment.bytes()).sum()
+fn bytes(segments: &[SegmentRef]) -> u64 {
+    segments.iter().map(SegmentRef::bytes).sum()
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::device::Device;
-use crate::device::collect::Round;
-use crate::device::state::{Covered, Own, OwnSegment};
+use crate::device::round::Round;
+use crate::device::state::{Coverage, Own, OwnSegment};
 use crate::error::SyncResult;
 use crate::id::Id;
 use crate::stream::head::SegmentRef;
@@ -21,19 +21,14 @@ impl Device {
         let mut gone = Vec::new();
         for at in 0..own.segments.len() {
             let Some(segment) = own.segments.get(at) else { break };
-            if !segment.scopes.iter().any(|(scope, covered)| round.concerns(scope, *covered)) {
+            if !segment.scopes.0.iter().any(|(scope, covered)| round.concerns(scope, *covered)) {
                 continue;
             }
             let listed = segment.listed.clone();
             let Some(text) = self.own_segment(own, at).await? else { return Ok(None) };
-            let batches = text.batches.len();
-            let said: usize = text.batches.iter().map(|batch| batch.said.len()).sum();
-            let set: usize = text.batches.iter().map(|batch| batch.set.len()).sum();
+            let before = size(&text);
             let text = self.scrubbed(own, round, text);
-            let is_same = batches == text.batches.len()
-                && said == text.batches.iter().map(|batch| batch.said.len()).sum::<usize>()
-                && set == text.batches.iter().map(|batch| batch.set.len()).sum::<usize>();
-            if is_same {
+            if size(&text) == before {
                 continue;
             }
             let object = self.new_id()?;
@@ -86,7 +81,7 @@ impl Device {
     pub(super) async fn merge(&self, own: &mut Own, round: &Round) -> SyncResult<bool> {
         while let Some(start) = mergeable(&own.segments) {
             let mut merged: Option<Segment> = None;
-            let mut covered = Default::default();
+            let mut covered = Coverage::default();
             for at in start..own.segments.len() {
                 let Some(segment) = self.own_segment(own, at).await? else { return Ok(false) };
                 match &mut merged {
@@ -102,7 +97,7 @@ impl Device {
             let (first, last) = (merged.before.0 + 1, merged.last().0);
             for segment in own.segments.drain(start..) {
                 own.superseded.push(segment.listed.object());
-                covered = union(covered, segment);
+                covered.append(segment.scopes);
             }
             let listed = SegmentRef(object, first, last, bytes);
             own.segments.push(OwnSegment { listed, scopes: covered });
@@ -112,28 +107,9 @@ impl Device {
     }
 }
 
-impl Round {
-    /// Whether something that a segment has of a conversation may have to go.
-    fn concerns(&self, scope: &str, covered: Covered) -> bool {
-        let erased = self.erased.get(scope).is_some_and(|erased| {
-            let meets = |(first, last): (u64, u64)| {
-                erased.iter().any(|range| *range.start() <= last && first <= *range.end())
-            };
-            covered.seqs.is_some_and(meets)
-        });
-        let set = covered.set && (self.purged.contains(scope) || self.removed.contains(scope));
-        erased || set
-    }
-}
-
-type Scopes = std::collections::BTreeMap<String, Covered>;
-
-fn union(mut scopes: Scopes, segment: OwnSegment) -> Scopes {
-    for (scope, covered) in segment.scopes {
-        let both = scopes.get(&scope).copied().unwrap_or_default().and(covered);
-        scopes.insert(scope, both);
-    }
-    scopes
+/// How many messages and settings a segment has.
+fn size(segment: &Segment) -> usize {
+    segment.batches.iter().map(|batch| batch.said.len() + batch.set.len()).sum()
 }
 
 /// The sizes up to which eight segments are merged. Three levels lead from 64 KiB to the largest segments.

@@ -105,7 +105,7 @@ pub(crate) struct Own {
 #[serde(deny_unknown_fields)]
 pub(crate) struct OwnSegment {
     pub(crate) listed: SegmentRef,
-    pub(crate) scopes: BTreeMap<String, Covered>,
+    pub(crate) scopes: Coverage,
 }
 
 /// What a segment has of a conversation: the lowest and highest number of its messages here, and whether it has
@@ -229,7 +229,7 @@ impl State {
         Ok(exchange::write_state(root, &text).await?)
     }
 
-    pub(crate) fn key(&self) -> SyncResult<Zeroizing<[u8; 32]>> {
+    fn key(&self) -> SyncResult<Zeroizing<[u8; 32]>> {
         let bytes = BASE64.decode(self.key.0.as_bytes()).map(Zeroizing::new).ok();
         let key = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes.as_slice()).ok());
         key.map(Zeroizing::new).ok_or(SyncError::State { reason: "its key has another length" })
@@ -354,9 +354,26 @@ impl Default for Peer {
     }
 }
 
+/// What a segment has of each conversation.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Coverage(pub(crate) BTreeMap<String, Covered>);
+
+impl Coverage {
+    pub(crate) fn add(&mut self, scope: &str, covered: Covered) {
+        let both = self.0.get(scope).copied().unwrap_or_default().and(covered);
+        self.0.insert(scope.to_owned(), both);
+    }
+
+    /// Adds what another segment has.
+    pub(crate) fn append(&mut self, other: Self) {
+        other.0.into_iter().for_each(|(scope, covered)| self.add(&scope, covered));
+    }
+}
+
 impl Covered {
     /// What two have together.
-    pub(crate) fn and(self, other: Self) -> Self {
+    fn and(self, other: Self) -> Self {
         let seqs = match (self.seqs, other.seqs) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (one, other) => one.or(other),

@@ -1,5 +1,6 @@
 //! Segments: the changes of some publishes, in lines
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub(crate) struct Segment {
 struct Line<'a> {
     v: u64,
     before: Point,
-    publishes: std::borrow::Cow<'a, [Point]>,
+    publishes: Cow<'a, [Point]>,
 }
 
 impl Segment {
@@ -86,7 +87,7 @@ impl Segment {
     }
 }
 
-/// A length that tells little about the text: at least 1 KiB, and only its five highest bits differ from zero.
+/// A length that tells little about the text: at least 1 KiB, and only its six highest bits differ from zero.
 fn padded(length: usize) -> usize {
     let step = 1 << length.ilog2().saturating_sub(5).max(5);
     length.next_multiple_of(step).max(1024)
