@@ -126,7 +126,8 @@ impl Syncer {
         device.sync(Thoroughness::Full, &progress).await
     }
 
-    /// Publishes again what this device has and no other: also what devices published that are gone.
+    /// Publishes again what this device has and no other: also what devices published that are gone. These are not reported
+    /// as missing any more.
     ///
     /// # Errors
     /// Those of [`sync`](Self::sync).
@@ -135,6 +136,7 @@ impl Syncer {
         progress: impl Fn(SyncProgress) + Send + Sync,
     ) -> SyncResult<SyncReport> {
         let (mut device, _lock) = self.device().await?;
+        device.state.drop_missing();
         device.begin_stream().await?;
         device.sync(Thoroughness::Full, &progress).await
     }

@@ -73,7 +73,10 @@ impl Writer {
         root.locked(|committer, tail, _| {
             import_tombstones::note(committer, tail, &origins)?;
             committer.change_profile(tail, |profile| {
-                profile.forgotten_scopes.insert(forgotten_conversation::id(&scope), gone);
+                let listed = &mut profile.forgotten_scopes;
+                let id = forgotten_conversation::id(&scope);
+                let again = listed.get(&id).map(|before| gone.after(before)).unwrap_or(gone);
+                listed.insert(id, again);
             })
         })?;
         self.remove(last, rev)

@@ -47,7 +47,8 @@ pub struct Received {
     pub refused: usize,
     /// Settings that cannot be applied: a newer program's, or those that are outside their limits.
     pub left_out: BTreeSet<String>,
-    /// Snapshots of which messages are neither here nor forgotten. Receive them again once these have arrived.
+    /// Snapshots of which messages are neither here nor forgotten. They were not saved: receive them again once these have
+    /// arrived.
     pub incomplete: BTreeSet<String>,
 }
 

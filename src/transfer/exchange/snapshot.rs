@@ -59,7 +59,7 @@ impl Exchange {
 }
 
 impl Exchange {
-    /// Saves snapshots with those of their messages that are here, and deletes those that were deleted elsewhere.
+    /// Saves snapshots whose messages are all here or were removed, and deletes those that were deleted elsewhere.
     pub(super) async fn receive_snapshots(
         &self,
         snapshots: BTreeMap<String, Option<SharedSnapshot>>,
@@ -101,7 +101,8 @@ impl Exchange {
             } else if known.is_unwanted(*origin) {
                 has_forgotten = true;
             } else if !known.has_forgotten(*origin) {
-                received.incomplete.insert(id.clone());
+                received.incomplete.insert(id);
+                return Ok(());
             }
         }
         if messages.is_empty() && !shared.messages.is_empty() {

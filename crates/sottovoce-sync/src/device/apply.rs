@@ -158,7 +158,7 @@ impl Device {
         }
     }
 
-    /// Fills the snapshots again whose messages were not here when they arrived.
+    /// Saves the snapshots whose messages were not here when they arrived, if they are now.
     pub(super) async fn fill_waiting(&mut self) -> SyncResult<()> {
         let waiting = std::mem::take(&mut self.state.waiting);
         for (text, snapshots) in waiting {
@@ -190,17 +190,25 @@ impl Device {
         }
         // What was changed here and not published yet competes too.
         self.stamp_changes(scope, &registers::values(exchange).await?);
-        let registers = self.state.registers.entry(scope.to_string()).or_default();
         for register in set.values() {
             self.state.stamp = self.state.stamp.max(register.stamp);
         }
-        let wanted = self.state.wanted.get(&scope.to_string());
+        let no_registers = BTreeMap::new();
+        let registers = self.state.registers.get(&scope.to_string()).unwrap_or(&no_registers);
+        let arriving = |name: &str| self.state.is_arriving(&scope.to_string(), name);
         set.retain(|name, register| {
             let Some(known) = registers.get(name) else { return true };
-            // Another device may have the contents that were not at the remote.
-            let id = name.strip_prefix(ARTIFACT).filter(|_| known.stamp == register.stamp);
-            if id.is_some_and(|id| wanted.is_some_and(|wanted| wanted.contains_key(id))) {
-                return true;
+            let is_deletion = register.value.is_null();
+            if registers::is_deleted_for_ever(name) {
+                let is_here = known.digest != digest(&Value::Null);
+                match (is_deletion, is_here || arriving(name)) {
+                    // Whatever the stamps are: the id stands for nothing else, and a store does not take it back.
+                    (true, is_there) => return is_there,
+                    (false, false) => return false,
+                    // Another device may have what has not arrived.
+                    (false, true) if !is_here && known.stamp == register.stamp => return true,
+                    (false, true) => {}
+                }
             }
             let theirs = (register.stamp, digest(compared(name, &register.value)));
             theirs > (known.stamp, known.digest.clone())
@@ -221,8 +229,16 @@ impl Device {
         }
         let registers = self.state.registers.entry(scope.to_string()).or_default();
         for (name, register) in &won {
-            let own = self.state.own.replaces.contains(&device);
-            let known = Known { stamp: register.stamp, digest: String::new(), own };
+            let before = registers.get(name).map_or(0, |known| known.stamp);
+            let is_late = register.value.is_null() && register.stamp <= before;
+            let known = if is_late {
+                // It did not know of the value here, which is to leave the streams too.
+                self.state.stamp += 1;
+                Known { stamp: self.state.stamp, digest: String::new(), own: true }
+            } else {
+                let own = self.state.own.replaces.contains(&device);
+                Known { stamp: register.stamp, digest: String::new(), own }
+            };
             registers.insert(name.clone(), known);
         }
         self.note_values(scope, exchange, won.into_keys()).await

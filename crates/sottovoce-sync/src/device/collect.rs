@@ -155,7 +155,7 @@ impl Device {
             if !known.own || before == Some(known.stamp) {
                 continue;
             }
-            let mut value = values.get(&name).cloned().unwrap_or(Value::Null);
+            let Some(mut value) = self.state.to_publish(&text, &name, &values) else { continue };
             if let Some(id) = name.strip_prefix(ARTIFACT) {
                 match serde_json::from_value(value) {
                     Ok(artifact) => {
@@ -212,6 +212,8 @@ impl Device {
             batch.gone = gone.clone().unwrap_or_default();
             batch.removed = true;
             let mut published = published.clone();
+            // One that was begun anew counts from the start.
+            published.position = Position::default();
             published.gone.0.extend(batch.gone.iter().copied());
             if removed > published.removed {
                 // Its settings went with it.

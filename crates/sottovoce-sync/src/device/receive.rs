@@ -106,6 +106,7 @@ impl Device {
                 }
                 None if known > 0 => {
                     report.problems.push(Problem::Missing { device, name: self.name_of(device) });
+                    self.state.peers.entry(device).or_default().is_missing = true;
                 }
                 _ => {}
             }
@@ -121,6 +122,7 @@ impl Device {
         }
         let peer = self.state.peers.entry(device).or_default();
         peer.n = head.n;
+        peer.is_missing = false;
         peer.last = head.last.0;
         peer.name.clone_from(&head.name);
         peer.at = Some(head.at);

@@ -9,7 +9,7 @@ use sottovoce::Scope;
 use sottovoce::exchange::Exchange;
 
 use crate::device::Device;
-use crate::device::state::Known;
+use crate::device::state::{Known, State};
 use crate::error::{SyncError, SyncResult};
 
 /// What precedes a snapshot's id in a register's name.
@@ -28,6 +28,11 @@ pub(super) async fn values(exchange: &Exchange) -> SyncResult<BTreeMap<String, V
         values.insert(format!("{ARTIFACT}{id}"), value.unwrap_or(Value::Null));
     }
     Ok(values)
+}
+
+/// Whether a register that was deleted never has a value again: snapshots and artifacts have random ids.
+pub(super) fn is_deleted_for_ever(name: &str) -> bool {
+    name.starts_with(SNAPSHOT) || name.starts_with(ARTIFACT)
 }
 
 /// The digest of a value, by which changes are noticed and ties are decided.
@@ -57,5 +62,29 @@ impl Device {
                 registers.insert(name.clone(), known);
             }
         }
+    }
+}
+
+impl State {
+    /// The value of a register for others. `None` for an artifact or a snapshot that has not arrived here completely: that
+    /// it is not here does not mean that it was deleted.
+    pub(super) fn to_publish(
+        &self,
+        scope: &str,
+        name: &str,
+        values: &BTreeMap<String, Value>,
+    ) -> Option<Value> {
+        if let Some(value) = values.get(name) {
+            return Some(value.clone());
+        }
+        (!self.is_arriving(scope, name)).then_some(Value::Null)
+    }
+
+    /// Whether a register's value is not here because parts of it have not arrived.
+    pub(super) fn is_arriving(&self, scope: &str, name: &str) -> bool {
+        let is_wanted = |id| self.wanted.get(scope).is_some_and(|ids| ids.contains_key(id));
+        let is_waiting = |id| self.waiting.get(scope).is_some_and(|ids| ids.contains_key(id));
+        name.strip_prefix(ARTIFACT).is_some_and(is_wanted)
+            || name.strip_prefix(SNAPSHOT).is_some_and(is_waiting)
     }
 }

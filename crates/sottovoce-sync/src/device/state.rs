@@ -177,6 +177,9 @@ pub(crate) struct Peer {
     pub(crate) seen: BTreeMap<Id, u64>,
     #[serde(default)]
     pub(crate) replaces: BTreeSet<Id>,
+    /// Whether its head was gone from the remote when it was last looked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_missing: bool,
 }
 
 impl State {
@@ -281,16 +284,26 @@ impl State {
         devices.filter(|device| *device != self.device && !self.is_replaced(*device)).collect()
     }
 
-    /// Whether another device's stream takes the place of this one.
+    /// Whether another device's stream takes the place of this one. One that is gone takes nobody's: its device may have
+    /// been restored to the stream before.
     pub(crate) fn is_replaced(&self, device: Id) -> bool {
-        self.peers.values().any(|peer| peer.replaces.contains(&device))
+        self.replacing().any(|peer| peer.replaces.contains(&device))
     }
 
     /// Forgets the streams that others take the place of.
     pub(crate) fn drop_replaced(&mut self) {
-        let replaced = self.peers.values().flat_map(|peer| peer.replaces.iter().copied());
+        let replaced = self.replacing().flat_map(|peer| peer.replaces.iter().copied());
         let replaced: BTreeSet<Id> = replaced.collect();
         self.peers.retain(|device, _| !replaced.contains(device));
+    }
+
+    fn replacing(&self) -> impl Iterator<Item = &Peer> {
+        self.peers.values().filter(|peer| !peer.is_missing)
+    }
+
+    /// Forgets the devices whose streams are gone.
+    pub(crate) fn drop_missing(&mut self) {
+        self.peers.retain(|_, peer| !peer.is_missing);
     }
 }
 
@@ -350,6 +363,7 @@ impl Default for Peer {
             at: None,
             seen: BTreeMap::new(),
             replaces: BTreeSet::new(),
+            is_missing: false,
         }
     }
 }

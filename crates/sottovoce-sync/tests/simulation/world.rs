@@ -12,7 +12,7 @@ use sottovoce::exchange::{Exchange, Origin};
 use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, SavedMessage, Snapshot};
 use sottovoce::{ChatMessage, ChatRole, Clock, ConversationStore, ManualClock, Scope};
 use sottovoce_sync::testing::{Faults, Faulty, MemoryRemote, live_texts};
-use sottovoce_sync::{DeviceOptions, Remote, Selection, SyncError, Syncer};
+use sottovoce_sync::{DeviceOptions, Problem, Remote, Selection, SyncError, Syncer};
 use tempfile::TempDir;
 
 use crate::action::{Action, Random};
@@ -146,6 +146,9 @@ impl World {
     }
 
     pub(crate) async fn act(&mut self, action: &Action) -> Result<(), String> {
+        if std::env::var("DUMP").is_ok() {
+            eprintln!("{action:?} of {}", self.machines.len());
+        }
         match *action {
             Action::Say { device, scope: number } => {
                 self.said += 1;
@@ -288,6 +291,9 @@ impl World {
             () = machine.remote.died() => None,
         };
         machine.remote.die_after(i64::MAX);
+        if std::env::var("DUMP").is_ok() {
+            eprintln!("   {at}: {outcome:?}");
+        }
         match outcome {
             None => count(&DIED, 1),
             Some(Ok(report)) => count(&BEGAN_AGAIN, usize::from(report.began_again)),
@@ -318,7 +324,13 @@ impl World {
             for at in 0..self.machines.len() {
                 let outcome = self.machines[at].syncer.sync(|_| {}).await;
                 match outcome {
-                    Ok(report) if rounds > 3 && !report.problems.is_empty() => {
+                    Ok(report) if rounds > 3 && report.problems.iter().all(is_missing) => {
+                        // As the report tells the person to.
+                        if !report.problems.is_empty() {
+                            self.machines[at].syncer.mend(|_| {}).await.map_err(text_of)?;
+                        }
+                    }
+                    Ok(report) if rounds > 3 => {
                         return Err(format!(
                             "device {at} still has problems: {:?}",
                             report.problems
@@ -336,7 +348,25 @@ impl World {
                 return Err("the devices never come to rest".to_owned());
             }
         }
-        self.check(&held, &forgotten).await
+        let r = self.check(&held, &forgotten).await;
+        if r.is_err() && std::env::var("DUMP").is_ok() {
+            for (at, m) in self.machines.iter().enumerate() {
+                let root = m.home.store(&Scope::Default).await;
+                let t = sottovoce::exchange::read_state(&root).await.unwrap().unwrap();
+                let v: serde_json::Value = serde_json::from_slice(&t).unwrap();
+                eprintln!(
+                    "== {at} {} own {} begun {} registers {:#} wanted {} waiting {} peers {}",
+                    v["device"],
+                    v["own"],
+                    v["begun"],
+                    v["registers"],
+                    v["wanted"],
+                    v["waiting"],
+                    v["peers"]
+                );
+            }
+        }
+        r
     }
 
     async fn check(
@@ -410,6 +440,10 @@ impl World {
 fn options(number: usize) -> DeviceOptions {
     let selection = Selection { all: true, ..Selection::default() };
     DeviceOptions { name: format!("device-{number}"), selection }
+}
+
+fn is_missing(problem: &Problem) -> bool {
+    matches!(problem, Problem::Missing { .. })
 }
 
 /// Errors that a person meets and that pass.
