@@ -13,7 +13,7 @@
 )]
 
 mod counted;
-#[path = "../../tests/simulation/home.rs"]
+#[path = "../../tests/devices/home.rs"]
 #[allow(dead_code, reason = "a part of what the simulation uses")]
 mod home;
 mod peers;

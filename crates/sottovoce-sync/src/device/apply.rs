@@ -80,8 +80,7 @@ impl Device {
             let origins = place.entry(scope.clone()).or_default();
             origins.extend(incoming.messages.iter().map(|message| message.origin));
         }
-        // A conversation that is known is looked up when it was forgotten completely.
-        self.state.own.scopes.entry(scope.to_string()).or_default();
+        self.state.own.learn_scope(scope);
         let exchange = self.exchange(scope).await?;
         let before = exchange.position().await?;
         let mut artifacts = Vec::new();

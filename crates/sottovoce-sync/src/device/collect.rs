@@ -1,6 +1,6 @@
 //! Finds out what this device has to publish
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
@@ -194,22 +194,26 @@ impl Device {
         }
         let scopes = self.state.own.scopes.clone();
         let known = scopes.get(&Scope::Default.to_string());
-        let mut gone: Option<Vec<Origin>> = None;
+        let told = known.map(|known| &known.gone.0);
+        let mut listed: Option<BTreeSet<Origin>> = None;
         for (text, published) in &scopes {
             let Ok(scope) = text.parse::<Scope>() else { continue };
             let removed = removal(root.removed_at(&scope).await?);
             if removed <= published.scrubbed {
                 continue;
             }
-            if gone.is_none() {
-                // The default conversation lists the messages of removed ones.
-                let listed = root.forgotten().await?;
-                let told = known.map(|known| &known.gone.0);
-                let new = listed.into_iter().filter(|o| told.is_none_or(|told| !told.contains(o)));
-                gone = Some(new.collect());
-            }
+            // The default conversation lists the messages of removed ones, of all together.
+            let listed = match &listed {
+                Some(listed) => listed,
+                None => listed.insert(root.forgotten().await?),
+            };
+            // Whatever it has told in another conversation's name, of one that was just heard of it has told nothing.
+            let told = told.filter(|_| published.seq > 0);
+            let is_new = |origin: &&Origin| {
+                !published.gone.0.contains(origin) && told.is_none_or(|told| !told.contains(origin))
+            };
             let mut batch = Batch::new(0, &scope);
-            batch.gone = gone.clone().unwrap_or_default();
+            batch.gone = listed.iter().filter(is_new).copied().collect();
             batch.removed = true;
             let mut published = published.clone();
             // One that was begun anew counts from the start.

@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sottovoce::FileConversationStore;
 use sottovoce::exchange::{self, Origin, Position, SharedSnapshot};
+use sottovoce::{FileConversationStore, Scope};
 use zeroize::Zeroizing;
 
 use crate::device::origins::Origins;
@@ -320,6 +320,19 @@ impl Own {
             seen: self.seen.clone(),
             replaces: self.replaces.clone(),
             closed: false,
+        }
+    }
+
+    /// Notes the name of a conversation. Whether it was forgotten completely can be looked up by its name alone.
+    pub(crate) fn learn_scope(&mut self, scope: &Scope) {
+        let text = scope.to_string();
+        if self.scopes.contains_key(&text) {
+            return;
+        }
+        self.scopes.insert(text, Published::default());
+        // The default conversation tells which ones were forgotten: look into it again.
+        if let Some(root) = self.scopes.get_mut(&Scope::Default.to_string()) {
+            root.position = Position::default();
         }
     }
 

@@ -3,18 +3,7 @@
 //!
 //! `SIMULATION_SEEDS=10000` tries more seeds than the usual 300, `SIMULATION_SEED=7` that one alone, both as many from there.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::print_stdout
-)]
-
 mod action;
-mod home;
-mod kill;
 mod shrink;
 mod world;
 
@@ -53,9 +42,6 @@ fn try_seed(seed: u64) {
     let actions = action::choose(&mut Random::new(seed));
     let Err(failure) = run(seed, &actions) else { return };
     eprintln!("seed {seed}: {failure}\nof {} actions; shrinking", actions.len());
-    if std::env::var("DUMP").is_ok() {
-        panic!()
-    }
     let (actions, failure) = shrink::shrink(actions, failure, |actions| run(seed, actions).err());
     let actions: Vec<String> = actions.iter().map(|action| format!("{action:?}")).collect();
     panic!("seed {seed}: {failure}\nwith\n{}", actions.join("\n"));

@@ -15,9 +15,9 @@ use sottovoce_sync::testing::{Faults, Faulty, MemoryRemote, live_texts};
 use sottovoce_sync::{DeviceOptions, Problem, Remote, Selection, SyncError, Syncer};
 use tempfile::TempDir;
 
-use crate::action::{Action, Random};
 use crate::home::{Home, copy};
 use crate::kill::Mortal;
+use crate::simulation::action::{Action, Random};
 
 const ADDRESS: &str = "memory:";
 /// The most devices of a world.
@@ -146,9 +146,6 @@ impl World {
     }
 
     pub(crate) async fn act(&mut self, action: &Action) -> Result<(), String> {
-        if std::env::var("DUMP").is_ok() {
-            eprintln!("{action:?} of {}", self.machines.len());
-        }
         match *action {
             Action::Say { device, scope: number } => {
                 self.said += 1;
@@ -291,9 +288,6 @@ impl World {
             () = machine.remote.died() => None,
         };
         machine.remote.die_after(i64::MAX);
-        if std::env::var("DUMP").is_ok() {
-            eprintln!("   {at}: {outcome:?}");
-        }
         match outcome {
             None => count(&DIED, 1),
             Some(Ok(report)) => count(&BEGAN_AGAIN, usize::from(report.began_again)),
@@ -348,25 +342,7 @@ impl World {
                 return Err("the devices never come to rest".to_owned());
             }
         }
-        let r = self.check(&held, &forgotten).await;
-        if r.is_err() && std::env::var("DUMP").is_ok() {
-            for (at, m) in self.machines.iter().enumerate() {
-                let root = m.home.store(&Scope::Default).await;
-                let t = sottovoce::exchange::read_state(&root).await.unwrap().unwrap();
-                let v: serde_json::Value = serde_json::from_slice(&t).unwrap();
-                eprintln!(
-                    "== {at} {} own {} begun {} registers {:#} wanted {} waiting {} peers {}",
-                    v["device"],
-                    v["own"],
-                    v["begun"],
-                    v["registers"],
-                    v["wanted"],
-                    v["waiting"],
-                    v["peers"]
-                );
-            }
-        }
-        r
+        self.check(&held, &forgotten).await
     }
 
     async fn check(

@@ -1,0 +1,14 @@
+//! Devices that share a memory, with real stores.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout
+)]
+
+mod home;
+mod kill;
+mod simulation;
