@@ -43,6 +43,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use crate::store::record::import_digest::Origin;
@@ -73,6 +74,9 @@ pub struct Position {
     pub last_seq: u64,
     /// The revision of the settings. Forgetting, snapshots and artifacts change it or `last_seq` too.
     pub rev: u64,
+    /// The time of the newest message. If the folder was restored and something was said since, the numbers may be those of
+    /// before, but not the time.
+    pub newest: Option<Timestamp>,
 }
 
 impl Exchange {
@@ -95,7 +99,8 @@ impl Exchange {
         blocking(move || {
             let tail = reader.newest()?;
             tail.check_settings(&reader.folder)?;
-            Ok(Position { last_seq: tail.last_seq, rev: tail.profile.rev })
+            let newest = tail.names().next().and_then(|name| name.time.timestamp());
+            Ok(Position { last_seq: tail.last_seq, rev: tail.profile.rev, newest })
         })
         .await
     }

@@ -291,7 +291,7 @@ mod tests {
         }
 
         async fn positions(&self) -> SyncResult<BTreeMap<Scope, Position>> {
-            let position = Position { last_seq: *self.said.lock().unwrap(), rev: 0 };
+            let position = Position { last_seq: *self.said.lock().unwrap(), ..Position::default() };
             Ok(BTreeMap::from([(Scope::Default, position)]))
         }
     }

@@ -51,7 +51,7 @@ fn row(what: &str, measured: impl std::fmt::Display, goal: &str) {
 
 fn home(folder: &Path) -> Arc<Home> {
     let clock = Arc::new(ManualClock::at_utc(NOW.parse::<Timestamp>().unwrap()));
-    Arc::new(Home { folder: folder.join("store"), clock })
+    Arc::new(Home::new(folder.join("store"), clock))
 }
 
 fn syncer(home: &Arc<Home>, remote: &Arc<Counted>) -> Syncer {

@@ -2,18 +2,26 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use sottovoce::{EncryptionKey, FileConversationStore, ManualClock, Result, Scope, StoreOptions};
 use sottovoce_sync::Conversations;
 
+/// The secret of every store, until it is changed.
+pub(crate) const SECRET: &str = "a long secret that only this house knows";
+
 pub(crate) struct Home {
     pub(crate) folder: PathBuf,
     pub(crate) clock: Arc<ManualClock>,
+    pub(crate) secret: Mutex<&'static str>,
 }
 
 impl Home {
+    pub(crate) fn new(folder: PathBuf, clock: Arc<ManualClock>) -> Self {
+        Self { folder, clock, secret: Mutex::new(SECRET) }
+    }
+
     pub(crate) async fn store(&self, scope: &Scope) -> FileConversationStore {
         self.open(scope).await.unwrap()
     }
@@ -29,7 +37,7 @@ impl Conversations for Home {
     }
 
     async fn open(&self, scope: &Scope) -> Result<FileConversationStore> {
-        let key = EncryptionKey::from_secret("a long secret that only this house knows")?;
+        let key = EncryptionKey::from_secret(*self.secret.lock().unwrap())?;
         let options = StoreOptions::new(key).scope(scope.clone());
         options.clock(Arc::clone(&self.clock) as _).open(&self.folder).await
     }

@@ -9,6 +9,10 @@
     clippy::print_stdout
 )]
 
+mod faults;
 mod home;
+mod hostile;
+mod house;
 mod kill;
 mod simulation;
+mod together;

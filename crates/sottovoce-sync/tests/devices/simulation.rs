@@ -9,7 +9,8 @@ mod world;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use action::{Action, Random};
+use action::Action;
+pub(crate) use action::Random;
 use world::World;
 
 pub(crate) fn number(name: &str) -> Option<u64> {

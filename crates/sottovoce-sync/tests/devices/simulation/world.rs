@@ -109,7 +109,7 @@ impl World {
     fn add(&mut self, folder: TempDir) {
         let clock =
             Arc::new(ManualClock::at_utc("2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap()));
-        let home = Arc::new(Home { folder: folder.path().join("store"), clock });
+        let home = Arc::new(Home::new(folder.path().join("store"), clock));
         let remote = Mortal::new(Arc::clone(&self.remote));
         let syncer = self.syncer(&home, &remote);
         self.machines.push(Machine { _folder: folder, home, remote, syncer, backup: None });
