@@ -45,6 +45,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
 
 pub use crate::store::record::import_digest::Origin;
 pub use message::SharedMessage;
@@ -59,11 +60,14 @@ use crate::scope::Scope;
 use crate::store::commit::import_tombstones;
 use crate::store::delete::forgotten_conversation;
 use crate::store::{FileConversationStore, blocking};
+use crate::transfer::import::known::Known;
 
 /// What a conversation has for other devices, and what it takes from them.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     store: FileConversationStore,
+    /// What is known to be in the store. It is loaded with the first messages that arrive, and takes some 50 bytes a message.
+    known: Arc<Mutex<Known>>,
 }
 
 /// How far a conversation has changed. While it is equal, nothing has changed here.
@@ -80,9 +84,9 @@ pub struct Position {
 }
 
 impl Exchange {
-    /// The exchange of a conversation.
+    /// The exchange of a conversation. Keep it while more is to be received: it remembers which messages are here.
     pub fn new(store: FileConversationStore) -> Self {
-        Self { store }
+        Self { store, known: Arc::default() }
     }
 
     /// The conversation.

@@ -7,6 +7,7 @@ mod origins;
 mod pieces;
 mod publish;
 mod receive;
+mod receiving;
 mod registers;
 mod rewrite;
 mod round;
@@ -15,11 +16,13 @@ pub(crate) mod state;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use sottovoce::exchange::{Exchange, Origin};
 use sottovoce::{FileConversationStore, Scope};
 
 use crate::device::home::Home;
+use crate::device::receiving::Receiving;
 use crate::device::state::State;
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
@@ -33,13 +36,14 @@ const ATTEMPTS: usize = 3;
 pub(crate) struct Device {
     pub(crate) home: Home,
     pub(crate) root: FileConversationStore,
-    pub(crate) objects: Objects,
+    pub(crate) objects: Arc<Objects>,
     pub(crate) state: State,
     /// While this stream has not begun: the messages that other streams have, and those of the streams that this one
     /// takes the place of.
     heard: Heard,
     inherited: Heard,
     has_heard: bool,
+    receiving: Receiving,
 }
 
 /// Messages of each conversation.
@@ -62,7 +66,8 @@ impl Device {
         state: State,
     ) -> Self {
         let (heard, inherited) = (Heard::new(), Heard::new());
-        Self { home, root, objects, state, heard, inherited, has_heard: false }
+        let (objects, receiving) = (Arc::new(objects), Receiving::default());
+        Self { home, root, objects, state, heard, inherited, has_heard: false, receiving }
     }
 
     /// Receives what is new, and publishes what is new here.

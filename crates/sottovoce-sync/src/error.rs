@@ -115,3 +115,11 @@ impl SyncError {
         }
     }
 }
+
+/// Does work that takes the processor for a while on a thread that may block, so that the host's turns do not wait for it.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> SyncResult<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| SyncError::Store(StoreError::ShuttingDown))
+}

@@ -20,15 +20,13 @@ use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::import_digest::Origin;
+use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 use saved::SavedOrigins;
 
 /// At least so many origins are saved at a time, since the whole index is written again.
 const WORTHWHILE: usize = 4096;
-/// The index is saved once so many of its origins are not: one in 64. Reading them anew then takes as long as writing all.
-const SHARE: usize = 64;
-
 /// Which messages a conversation has.
 #[derive(Debug, Default)]
 pub(crate) struct OriginIndex {
@@ -39,6 +37,8 @@ pub(crate) struct OriginIndex {
     read: BTreeMap<PackName, ReadPack>,
     /// The messages in these packs and in files of their own.
     there: HashMap<Origin, u64>,
+    /// Messages that were stored since, by ascending number. A pack of such messages alone need not be read.
+    stored: Vec<(RecordName, Origin)>,
     erased: SeqSet,
     is_loaded: bool,
 }
@@ -87,9 +87,16 @@ impl OriginIndex {
         self.read.retain(|name, pack| {
             pack.stamp.is_some() && stamps.get(name).is_some_and(|now| *now == pack.stamp)
         });
-        let unread = |name: &&PackName| !known.contains(name) && !self.read.contains_key(name);
-        let unread: Vec<_> = listing.packs.iter().filter(unread).copied().collect();
-        let Some(mut packs) = read_packs(folder, &unread)? else { return Ok(None) };
+        let is_new = |name: &&PackName| !known.contains(name) && !self.read.contains_key(name);
+        let (mut unread, mut packs) = (Vec::new(), PackOrigins::new());
+        for name in listing.packs.iter().filter(is_new) {
+            match self.stored_in(name) {
+                Some(origins) => drop(packs.insert(*name, origins)),
+                None => unread.push(*name),
+            }
+        }
+        let Some(mut read) = read_packs(folder, &unread)? else { return Ok(None) };
+        packs.append(&mut read);
         for (name, origins) in &mut packs {
             let stamp = stamps.get(name).copied().flatten();
             if folder.packs.file_stamp(&name.to_string())? != stamp {
@@ -135,14 +142,38 @@ impl OriginIndex {
     }
 
     /// Adds messages that were stored since.
-    pub(crate) fn add(&mut self, origins: impl IntoIterator<Item = (Origin, u64)>) {
-        self.there.extend(origins);
+    pub(crate) fn add(&mut self, stored: impl IntoIterator<Item = (Origin, RecordName)>) {
+        for (origin, name) in stored {
+            if self.stored.last().is_some_and(|(last, _)| last.seq >= name.seq) {
+                // Another conversation in the place of this one.
+                self.stored.clear();
+            }
+            self.there.insert(origin, name.seq);
+            self.stored.push((name, origin));
+        }
     }
 
-    /// The index as it is worth saving; `None` while the saved one is nearly complete.
-    pub(crate) fn worth_saving(&self) -> Option<SavedOrigins> {
+    /// Adds messages as if they had been stored, without numbers.
+    pub(crate) fn pretend(&mut self, origins: impl IntoIterator<Item = Origin>) {
+        self.there.extend(origins.into_iter().map(|origin| (origin, 0)));
+    }
+
+    /// What is in a pack, if nothing else is in it than what was stored since.
+    fn stored_in(&self, pack: &PackName) -> Option<Vec<(Origin, u64)>> {
+        let first = self.stored.partition_point(|(name, _)| name.seq < pack.lowest);
+        let stored = self.stored.get(first..)?;
+        let stored = stored.get(..usize::try_from(pack.count).ok()?)?;
+        let names = || stored.iter().map(|(name, _)| *name);
+        let is_it = names().min() == Some(pack.first)
+            && names().max() == Some(pack.last)
+            && stored.last().is_some_and(|(name, _)| name.seq == pack.highest);
+        is_it.then(|| stored.iter().map(|(name, origin)| (*origin, name.seq)).collect())
+    }
+
+    /// The index as it is worth saving: once more than one origin in so many is not saved.
+    pub(crate) fn worth_saving(&self, share: usize) -> Option<SavedOrigins> {
         let unsaved: usize = self.read.values().map(|pack| pack.origins.len()).sum();
-        if unsaved < WORTHWHILE.max(self.saved.len() / SHARE) {
+        if unsaved < WORTHWHILE.max(self.saved.len() / share) {
             return None;
         }
         let same = self.saved.packs.iter().enumerate();
@@ -162,6 +193,13 @@ impl OriginIndex {
             packs.push((*name, stamp));
         }
         SavedOrigins::of(packs, all)
+    }
+
+    /// Notes that this was saved.
+    pub(crate) fn was_saved(&mut self, saved: SavedOrigins) {
+        self.same = vec![true; saved.packs.len()];
+        self.read.retain(|name, _| !saved.packs.iter().any(|(known, _)| known == name));
+        self.saved = saved;
     }
 }
 

@@ -8,15 +8,19 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::store::record::import_digest::Origin;
+use crate::store::record::name::RecordName;
 use crate::store::record::validation::ValidMessage;
 use crate::store::{ConversationStore, FileConversationStore};
 use crate::transfer::exchange::{Exchange, SharedMessage, SharedSnapshot};
-use crate::transfer::import::known::Known;
+use crate::transfer::import::known::{Known, NEARLY_ALL};
 
 /// The most messages that are stored at a time: those of one pack.
 const BATCH: usize = 32_768;
 /// The most bytes of records that are stored at a time; the last one may exceed it.
 const BATCH_BYTES: usize = 32 << 20;
+
+/// While more arrives, the index of what is here is saved each time that it has doubled.
+const DOUBLED: usize = 1;
 
 /// What other devices have for a conversation. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq)]
@@ -69,21 +73,31 @@ impl Exchange {
     pub async fn receive(&self, incoming: Incoming) -> Result<Received> {
         let Incoming { forgotten, messages, mut settings, snapshots } = incoming;
         let mut received = Received::default();
-        let mut known = Known::default();
-        self.forget(forgotten, &mut known, &mut received).await?;
+        let mut known = self.known.lock().await;
+        let known = &mut *known;
+        self.forget(forgotten, known, &mut received).await?;
         if let Some(cleared) = settings.remove("cleared") {
             self.receive_clear(cleared, &mut received).await?;
         }
         if !messages.is_empty() {
             known.catch_up(&self.store).await?;
             let (originals, copies) = in_order(messages);
-            self.take(originals, &mut known, &mut received).await?;
-            self.take(copies, &mut known, &mut received).await?;
+            self.take(originals, known, &mut received).await?;
+            self.take(copies, known, &mut received).await?;
         }
         self.receive_settings(settings, &mut received).await?;
-        self.receive_snapshots(snapshots, &mut known, &mut received).await?;
-        known.save(&self.store).await;
+        self.receive_snapshots(snapshots, known, &mut received).await?;
+        known.save(&self.store, DOUBLED).await;
         Ok(received)
+    }
+
+    /// Saves which messages are here, so that the next exchange of this conversation need not read them. If that fails, it
+    /// only takes longer.
+    pub async fn save_index(&self) {
+        let mut known = self.known.lock().await;
+        if known.seen > 0 && known.catch_up(&self.store).await.is_ok() {
+            known.save(&self.store, NEARLY_ALL).await;
+        }
     }
 
     /// Notes what was forgotten elsewhere, and then forgets what is here of it.
@@ -125,11 +139,11 @@ impl Exchange {
                 return Ok(());
             }
             match receive_after(&self.store, (known.seen, known.noted), batch).await? {
-                Some(numbers) => {
-                    received.taken += numbers.len();
-                    let last = numbers.last().copied().unwrap_or(known.seen);
-                    let taken = rest.drain(..numbers.len().min(rest.len()));
-                    known.note(taken.map(|shared| shared.origin).zip(numbers), last);
+                Some(names) => {
+                    received.taken += names.len();
+                    let last = names.last().map_or(known.seen, |name| name.seq);
+                    let taken = rest.drain(..names.len().min(rest.len()));
+                    known.note(taken.map(|shared| shared.origin).zip(names), last);
                 }
                 // Another process has stored something or forgotten something, perhaps one of these.
                 None => {
@@ -189,14 +203,14 @@ fn next_batch(
     batch
 }
 
-/// Stores the first messages, as many as one pack holds, and returns their numbers. `None` if the conversation has changed.
+/// Stores the first messages, as many as one pack holds, and returns their names. `None` if the conversation has changed.
 async fn receive_after(
     store: &FileConversationStore,
     seen: (u64, u64),
     batch: Vec<ValidMessage>,
-) -> Result<Option<Vec<u64>>> {
+) -> Result<Option<Vec<RecordName>>> {
     let stored = store.write(move |writer| writer.receive(batch, seen)).await?;
-    Ok(stored.map(|stored| stored.iter().map(|stored| stored.seq).collect()))
+    Ok(stored.map(|stored| stored.iter().map(|stored| stored.name).collect()))
 }
 
 impl fmt::Debug for Incoming {

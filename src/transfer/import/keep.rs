@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::store::record::validation::IncomingMessage;
 use crate::store::{FileConversationStore, Progress};
-use crate::transfer::import::known::Known;
+use crate::transfer::import::known::{Known, NEARLY_ALL};
 use crate::transfer::import::{
     ImportReport, ImportedMessage, ImportedMessages, Refusal, RefusalReason,
 };
@@ -37,8 +37,7 @@ impl ImportedMessages {
         let arrivals = marked(rest.iter(), system);
         refuse(&mut rest, store.refused(arrivals).await?, &mut report);
         report.taken = rest.len();
-        let seen = known.seen;
-        known.note(rest.into_iter().map(|imported| (imported.origin, 0)), seen);
+        known.pretend(rest.into_iter().map(|imported| imported.origin));
         Ok((report.sorted(), known))
     }
 
@@ -58,7 +57,7 @@ impl ImportedMessages {
         let total = rest.len();
         let mut known = Known::default();
         known.catch_up(store).await?;
-        known.save(store).await;
+        known.save(store, NEARLY_ALL).await;
         sift(&mut rest, &known, &mut report);
         loop {
             progress(Progress { done: total - rest.len(), total });
@@ -71,8 +70,8 @@ impl ImportedMessages {
                     report.taken += stored.len();
                     let last = stored.last().map_or(known.seen, |stored| stored.seq);
                     let taken = rest.drain(..stored.len().min(rest.len()));
-                    let numbers = stored.iter().map(|stored| stored.seq);
-                    known.note(taken.map(|imported| imported.origin).zip(numbers), last);
+                    let names = stored.iter().map(|stored| stored.name);
+                    known.note(taken.map(|imported| imported.origin).zip(names), last);
                 }
                 // Another process has written, perhaps the same messages.
                 Ok(None) => {

@@ -9,7 +9,12 @@ use crate::store::commit::import_tombstones;
 use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::read::origin_index::OriginIndex;
 use crate::store::record::import_digest::Origin;
+use crate::store::record::name::RecordName;
+use crate::store::write::Writer;
 use crate::store::{FileConversationStore, blocking};
+
+/// The index is saved once one in so many of its messages is not: reading them anew then takes as long as writing all.
+pub(crate) const NEARLY_ALL: usize = 64;
 
 /// The sequence numbers that are read at a time.
 pub(super) const STRETCH: u64 = 16_384;
@@ -42,17 +47,30 @@ impl Known {
         Ok(())
     }
 
-    /// Saves what it knows for the next import, if much of that is not saved yet. A failure only costs time then.
-    pub(crate) async fn save(&self, store: &FileConversationStore) {
-        let Some(index) = self.there.worth_saving() else { return };
-        if let Err(error) = store.write(move |writer| writer.save_origins(&index)).await {
-            tracing::warn!(%error, "could not save the index of origins");
+    /// Saves what it knows for the next time, if more than one message in `share` is not saved yet. A failure only costs time
+    /// then.
+    pub(crate) async fn save(&mut self, store: &FileConversationStore, share: usize) {
+        let Some(index) = self.there.worth_saving(share) else { return };
+        let saving = move |writer: &mut Writer| writer.save_origins(&index).map(|()| index);
+        match store.write(saving).await {
+            Ok(saved) => self.there.was_saved(saved),
+            Err(error) => tracing::warn!(%error, "could not save the index of origins"),
         }
     }
 
-    pub(crate) fn note(&mut self, origins: impl IntoIterator<Item = (Origin, u64)>, last_seq: u64) {
-        self.there.add(origins);
+    /// Adds messages that were stored, in the order of their numbers, and the highest number then.
+    pub(crate) fn note(
+        &mut self,
+        stored: impl IntoIterator<Item = (Origin, RecordName)>,
+        last_seq: u64,
+    ) {
+        self.there.add(stored);
         self.seen = last_seq;
+    }
+
+    /// Adds messages that an import would store.
+    pub(crate) fn pretend(&mut self, origins: impl IntoIterator<Item = Origin>) {
+        self.there.pretend(origins);
     }
 
     /// The numbers here of the messages with these origins.

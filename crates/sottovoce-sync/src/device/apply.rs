@@ -9,8 +9,9 @@ use sottovoce::exchange::{Exchange, Incoming, Origin, SharedSnapshot};
 use crate::device::Device;
 use crate::device::collect::removal;
 use crate::device::registers::{self, ARTIFACT, SNAPSHOT, digest};
+use crate::device::selection::Selection;
 use crate::device::state::Known;
-use crate::error::SyncResult;
+use crate::error::{SyncResult, off_thread};
 use crate::id::Id;
 use crate::report::{Problem, SyncReport};
 use crate::stream::change::{Batch, Contents, Register};
@@ -23,6 +24,39 @@ struct News {
     set: BTreeMap<String, Register>,
 }
 
+/// What is new in each conversation, in an order in which it can be applied: what follows the removal of a conversation
+/// belongs to one that was begun anew. Also whether some conversation's name cannot be read.
+fn sort_by_conversation(batches: Vec<Batch>, selection: &Selection) -> (Vec<(Scope, News)>, bool) {
+    let (mut sorted, mut are_unknown) = (Vec::new(), false);
+    let mut news: BTreeMap<Scope, News> = BTreeMap::new();
+    for batch in batches {
+        let scope = match batch.scope.parse::<Scope>() {
+            Ok(scope) if selection.includes(&scope) => scope,
+            Ok(_) => continue,
+            Err(_) => {
+                are_unknown = true;
+                continue;
+            }
+        };
+        if news.get(&scope).is_some_and(|news| news.removed) {
+            sorted.extend(news.remove_entry(&scope));
+        }
+        let found = news.entry(scope.clone()).or_default();
+        found.incoming.forgotten.extend(batch.gone);
+        found.removed |= batch.removed;
+        for (name, register) in batch.set {
+            let newest = found.set.get(&name);
+            if newest.is_none_or(|newest| newest.stamp <= register.stamp) {
+                found.set.insert(name, register);
+            }
+        }
+        let said = batch.said.into_iter().filter_map(|said| said.shared(&scope));
+        found.incoming.messages.extend(said);
+    }
+    sorted.extend(news);
+    (sorted, are_unknown)
+}
+
 impl Device {
     pub(super) async fn apply(
         &mut self,
@@ -30,33 +64,11 @@ impl Device {
         batches: Vec<Batch>,
         report: &mut SyncReport,
     ) -> SyncResult<()> {
-        let mut news: BTreeMap<Scope, News> = BTreeMap::new();
-        for batch in batches {
-            let scope = match batch.scope.parse::<Scope>() {
-                Ok(scope) if self.state.selection.includes(&scope) => scope,
-                Ok(_) => continue,
-                Err(_) => {
-                    report.problems.push(Problem::UnknownScope);
-                    continue;
-                }
-            };
-            if news.get(&scope).is_some_and(|news| news.removed)
-                && let Some(removal) = news.remove(&scope)
-            {
-                // What follows belongs to the conversation that was begun anew.
-                self.apply_to(device, &scope, removal, report).await?;
-            }
-            let found = news.entry(scope.clone()).or_default();
-            found.incoming.forgotten.extend(batch.gone);
-            found.removed |= batch.removed;
-            for (name, register) in batch.set {
-                let newest = found.set.get(&name);
-                if newest.is_none_or(|newest| newest.stamp <= register.stamp) {
-                    found.set.insert(name, register);
-                }
-            }
-            let said = batch.said.into_iter().filter_map(|said| said.shared(&scope));
-            found.incoming.messages.extend(said);
+        let selection = self.state.selection.clone();
+        let sorted = move || sort_by_conversation(batches, &selection);
+        let (news, are_unknown) = off_thread(sorted).await?;
+        if are_unknown {
+            report.problems.push(Problem::UnknownScope);
         }
         for (scope, news) in news {
             self.apply_to(device, &scope, news, report).await?;
@@ -81,7 +93,7 @@ impl Device {
             origins.extend(incoming.messages.iter().map(|message| message.origin));
         }
         self.state.own.learn_scope(scope);
-        let exchange = self.exchange(scope).await?;
+        let exchange = self.receiving(scope).await?;
         let before = exchange.position().await?;
         let mut artifacts = Vec::new();
         let won = self.winners(scope, &exchange, set).await?;
@@ -100,9 +112,11 @@ impl Device {
             }
         }
         let forgotten = incoming.forgotten.clone();
+        let said: Vec<Origin> = incoming.messages.iter().map(|message| message.origin).collect();
         let snapshots = incoming.snapshots.clone();
         let received = exchange.receive(incoming).await?;
         self.note_forgotten(scope, &forgotten);
+        let is_again = received.forgotten > 0 && self.forget_again(scope, &exchange, said).await?;
         let text = scope.to_string();
         let waiting = self.state.waiting.entry(text).or_default();
         for (id, snapshot) in snapshots {
@@ -117,7 +131,7 @@ impl Device {
             self.apply_artifact(&exchange, &id, value, report).await?;
         }
         self.note_applied(device, scope, &exchange, won).await?;
-        if removed && self.remove(scope, &exchange).await? {
+        if (removed || is_again) && self.remove(scope, &exchange).await? {
             return Ok(());
         }
         // What this stream inherits, it publishes again.
@@ -125,6 +139,13 @@ impl Device {
             return Ok(());
         }
         self.pass_over_received(scope, &exchange, before, &received).await
+    }
+
+    async fn receiving(&mut self, scope: &Scope) -> SyncResult<Exchange> {
+        match self.receiving.find(scope) {
+            Some(exchange) => Ok(exchange),
+            None => Ok(self.receiving.open(self.home.conversations.open(scope).await?).await),
+        }
     }
 
     /// Removes a conversation that was forgotten completely elsewhere, if nothing is left in it. Returns whether it did.
@@ -139,6 +160,7 @@ impl Device {
         if has_more || !exchange.store().clone().remove_forgotten().await? {
             return Ok(false);
         }
+        self.receiving.drop(scope);
         // Otherwise this device publishes the removal too, and with it what it alone has forgotten.
         if is_told {
             self.note_forgotten(&Scope::Default, &forgotten);
@@ -147,6 +169,27 @@ impl Device {
             published.removed = removal(removed);
         }
         Ok(true)
+    }
+
+    /// Notes messages as forgotten in this conversation that only the default one lists, since they were forgotten with a whole
+    /// conversation: whoever says them anew, from a backup, is to hear of it. Returns whether there were any.
+    async fn forget_again(
+        &self,
+        scope: &Scope,
+        exchange: &Exchange,
+        said: Vec<Origin>,
+    ) -> SyncResult<bool> {
+        let listed = Exchange::new(self.root.clone()).forgotten().await?;
+        let known = exchange.forgotten().await?;
+        let told = self.state.own.scopes.get(&scope.to_string()).map(|published| &published.gone.0);
+        let is_told = |origin: &Origin| told.is_some_and(|told| told.contains(origin));
+        let is_untold = |o: &Origin| listed.contains(o) && !known.contains(o) && !is_told(o);
+        let forgotten: BTreeSet<Origin> = said.into_iter().filter(is_untold).collect();
+        let is_any = !forgotten.is_empty();
+        if is_any {
+            exchange.receive(Incoming { forgotten, ..Incoming::default() }).await?;
+        }
+        Ok(is_any)
     }
 
     /// Notes that another device publishes these forgettings, so that this one need not.
@@ -162,7 +205,7 @@ impl Device {
         let waiting = std::mem::take(&mut self.state.waiting);
         for (text, snapshots) in waiting {
             let Ok(scope) = text.parse::<Scope>() else { continue };
-            let exchange = self.exchange(&scope).await?;
+            let exchange = self.receiving(&scope).await?;
             let names: Vec<String> = snapshots.keys().map(|id| format!("{SNAPSHOT}{id}")).collect();
             let given = snapshots.clone().into_iter().map(|(id, snapshot)| (id, Some(snapshot)));
             let incoming = Incoming { snapshots: given.collect(), ..Incoming::default() };

@@ -48,7 +48,7 @@ impl Device {
                 break;
             }
             let object = self.new_id()?;
-            self.objects.put(ObjectKind::Piece, self.state.device, object, &piece).await?;
+            self.objects.put(ObjectKind::Piece, self.state.device, object, piece).await?;
             pieces.push(object);
         }
         let device = self.state.device;

@@ -174,7 +174,8 @@ impl Device {
             }
         }
         let object = self.new_id()?;
-        let bytes = self.objects.put_segment(self.state.device, object, &segment).await?;
+        let put = self.objects.put_segment(self.state.device, object, segment);
+        let (bytes, segment) = put.await?;
         let listed = SegmentRef(object, segment.before.0 + 1, segment.last().0, bytes);
         own.segments.push(OwnSegment { listed, scopes });
         own.set_tail((bytes < TAIL as u64).then_some(segment));

@@ -6,6 +6,7 @@ use crate::device::{Device, Thoroughness};
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::report::{Problem, SyncProgress, SyncReport};
+use crate::stream::ahead::Ahead;
 use crate::stream::head::{Head, Point, SegmentRef};
 use crate::stream::objects::Slot;
 use crate::stream::reading;
@@ -55,6 +56,7 @@ impl Device {
         }
         self.state.drop_replaced();
         self.fill_waiting().await?;
+        self.receiving.close().await;
         self.note_withheld(report);
         Ok(())
     }
@@ -66,17 +68,37 @@ impl Device {
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<()> {
-        let mut head = self.head_of(device, thoroughness, report).await?;
-        for _ in 0..ATTEMPTS {
-            let Some(found) = head else { return Ok(()) };
-            if self.read_stream(device, &found, report, progress).await? {
+        // A head that was written since the first one was read is found at once, and not with the next poll.
+        while let Some(head) = self.head_of(device, thoroughness, report).await? {
+            if !self.read_newest(device, head, report, progress).await? {
+                report.problems.push(Problem::Incomplete { device, name: self.name_of(device) });
                 return Ok(());
+            }
+            if thoroughness == Thoroughness::Full {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the stream of this head, or of a newer one if segments that it lists are gone. Returns whether it could.
+    async fn read_newest(
+        &mut self,
+        device: Id,
+        head: Head,
+        report: &mut SyncReport,
+        progress: &(dyn Fn(SyncProgress) + Send + Sync),
+    ) -> SyncResult<bool> {
+        let mut head = Some(head);
+        for _ in 0..ATTEMPTS {
+            let Some(found) = head else { return Ok(true) };
+            if self.read_stream(device, &found, report, progress).await? {
+                return Ok(true);
             }
             // A segment that the head lists was replaced in the meantime.
             head = self.objects.newest_head(device).await?;
         }
-        report.problems.push(Problem::Incomplete { device, name: self.name_of(device) });
-        Ok(())
+        Ok(false)
     }
 
     /// The newest head of a device, if it may have something new.
@@ -92,7 +114,13 @@ impl Device {
         if !is_newer && thoroughness == Thoroughness::Poll && known > 0 {
             return Ok(None);
         }
-        let other = self.objects.slot(device, known).await?;
+        // The head after the known one: whether there is a newer one shows when it has been read.
+        let is_next = thoroughness == Thoroughness::Poll
+            && matches!(&next, Slot::Head(head) if head.n == known + 1);
+        let other = match is_next {
+            true => Slot::Empty,
+            false => self.objects.slot(device, known).await?,
+        };
         let torn = [&next, &other].into_iter().find_map(|slot| match slot {
             Slot::Unreadable(reason) => Some(*reason),
             Slot::Empty | Slot::Head(_) => None,
@@ -144,14 +172,18 @@ impl Device {
             self.set_read(device, Point::START);
         }
         let total = bytes(reading::after(head, self.read_of(device)).unwrap_or_default());
-        let mut done = 0;
-        while let Some(listed) =
-            reading::after(head, self.read_of(device)).and_then(<[_]>::first).cloned()
-        {
+        let (mut done, mut ahead) = (0, Ahead::default());
+        while let Some([listed, rest @ ..]) = reading::after(head, self.read_of(device)) {
             progress(SyncProgress::Receiving { done, total: total.max(done) });
-            let Some(segment) = self.objects.segment(device, &listed).await? else {
-                return Ok(false);
+            let segment = match ahead.take(listed).await {
+                Some(segment) => segment?,
+                None => self.objects.segment(device, listed).await?,
             };
+            // The next one arrives while this one is stored.
+            if let Some(next) = rest.first() {
+                ahead.fetch(&self.objects, device, next);
+            }
+            let Some(segment) = segment else { return Ok(false) };
             let read = self.read_of(device);
             if read != Point::START && !segment.has(read) {
                 // Another stream in this one's place: read it from its start.

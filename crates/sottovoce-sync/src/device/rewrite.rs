@@ -32,7 +32,8 @@ impl Device {
                 continue;
             }
             let object = self.new_id()?;
-            let bytes = self.objects.put_segment(self.state.device, object, &text).await?;
+            let put = self.objects.put_segment(self.state.device, object, text);
+            let (bytes, text) = put.await?;
             gone.push(listed.object());
             if let Some(segment) = own.segments.get_mut(at) {
                 segment.listed = SegmentRef(object, listed.first(), listed.last(), bytes);
@@ -93,8 +94,9 @@ impl Device {
                 break;
             };
             let object = self.new_id()?;
-            let bytes = self.objects.put_segment(self.state.device, object, &merged).await?;
             let (first, last) = (merged.before.0 + 1, merged.last().0);
+            let put = self.objects.put_segment(self.state.device, object, merged);
+            let (bytes, _) = put.await?;
             for segment in own.segments.drain(start..) {
                 own.superseded.push(segment.listed.object());
                 covered.append(segment.scopes);

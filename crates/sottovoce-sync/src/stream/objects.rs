@@ -8,7 +8,7 @@ use bytes::Bytes;
 use sottovoce::exchange::{ObjectKind, SpaceKey};
 use zeroize::Zeroizing;
 
-use crate::error::{SyncError, SyncResult};
+use crate::error::{SyncError, SyncResult, off_thread};
 use crate::id::Id;
 use crate::remote::Remote;
 use crate::stream::head::{Head, SegmentRef};
@@ -21,7 +21,7 @@ const MOST_DEVICES: usize = 256;
 pub(crate) struct Objects {
     remote: Arc<dyn Remote>,
     space: Id,
-    key: SpaceKey,
+    key: Arc<SpaceKey>,
 }
 
 /// What a slot contains.
@@ -44,7 +44,7 @@ impl Slot {
 
 impl Objects {
     pub(crate) fn new(remote: Arc<dyn Remote>, space: Id, key: &[u8; 32]) -> SyncResult<Self> {
-        Ok(Self { remote, space, key: SpaceKey::new(&space.to_string(), key)? })
+        Ok(Self { remote, space, key: Arc::new(SpaceKey::new(&space.to_string(), key)?) })
     }
 
     /// The devices that have heads, at most 256, and whether there are names of more.
@@ -98,21 +98,23 @@ impl Objects {
         let Some(text) = self.object(ObjectKind::Segment, device, listed.object()).await? else {
             return Ok(None);
         };
-        let parsed = Segment::parse(&text, listed);
-        let wrong =
-            |reason| SyncError::Object { place: self.name(device, listed.object()), reason };
-        parsed.map(Some).map_err(wrong)
+        let (place, listed) = (self.name(device, listed.object()), listed.clone());
+        let parsed = off_thread(move || Segment::parse(&text, &listed)).await?;
+        parsed.map(Some).map_err(|reason| SyncError::Object { place, reason })
     }
 
-    /// Writes a segment under a new name. Returns its size.
+    /// Writes a segment under a new name. Returns its size, and the segment.
     pub(crate) async fn put_segment(
         &self,
         device: Id,
         object: Id,
-        segment: &Segment,
-    ) -> SyncResult<u64> {
-        let text = segment.to_text().map_err(unwritable)?;
-        self.put(ObjectKind::Segment, device, object, &text).await
+        segment: Segment,
+    ) -> SyncResult<(u64, Segment)> {
+        let written = move || (segment.to_text(), segment);
+        let (text, segment) = off_thread(written).await?;
+        let text = text.map_err(unwritable)?;
+        let bytes = self.put(ObjectKind::Segment, device, object, text).await?;
+        Ok((bytes, segment))
     }
 
     /// Reads an object of another kind. `None` if it is not there.
@@ -124,7 +126,9 @@ impl Objects {
     ) -> SyncResult<Option<Zeroizing<Vec<u8>>>> {
         let name = self.name(device, object);
         let Some(sealed) = self.remote.get(&name).await? else { return Ok(None) };
-        let text = self.key.open(kind, &device.to_string(), &object.to_string(), &sealed);
+        let key = Arc::clone(&self.key);
+        let open = move || key.open(kind, &device.to_string(), &object.to_string(), &sealed);
+        let text = off_thread(open).await?;
         let reason = "it was cut off or changed, or is not of this space";
         text.map(Some).ok_or(SyncError::Object { place: name, reason })
     }
@@ -134,9 +138,11 @@ impl Objects {
         kind: ObjectKind,
         device: Id,
         object: Id,
-        text: &[u8],
+        text: Zeroizing<Vec<u8>>,
     ) -> SyncResult<u64> {
-        let sealed = self.key.seal(kind, &device.to_string(), &object.to_string(), text)?;
+        let key = Arc::clone(&self.key);
+        let seal = move || key.seal(kind, &device.to_string(), &object.to_string(), &text);
+        let sealed = off_thread(seal).await??;
         let bytes = sealed.len() as u64;
         self.remote.put(&self.name(device, object), Bytes::from(sealed)).await?;
         Ok(bytes)
