@@ -2,6 +2,7 @@
 
 mod budget;
 mod builder;
+mod exchanges;
 mod inline;
 mod receipt;
 mod utterance;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::budget::{Candidate, fit, fit_history, low_water};
 use super::receipt::{EntryOutcome, Receipt, ReceiptEntry};
-use super::{Prompt, Utterance, count};
+use super::{Prompt, Utterance, count, exchanges};
 use crate::context::confidence::is_doubted;
 use crate::context::tokens::TokenRates;
 use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
@@ -324,13 +324,16 @@ fn told(summary: &Summary) -> ContextMessage {
     ChatMessage::at(ChatRole::System, text, summary.until).into()
 }
 
-/// Sorts offers in prompt order: by placement, and the history by time and number. Messages that a provider ranked or
-/// made keep its order.
-fn sort(offers: &mut [(ReceiptEntry, ContextMessage)]) {
+/// Sorts offers in prompt order: by placement, and the history by time and number, with results of functions behind their
+/// calls. Messages that a provider ranked or made keep its order.
+fn sort(offers: &mut Vec<(ReceiptEntry, ContextMessage)>) {
     offers.sort_by_key(|(entry, message)| {
         let in_time =
             (entry.placement == Placement::History).then(|| (message.ordered_at(), entry.seq));
         (entry.placement, in_time)
+    });
+    exchanges::join(offers, |(entry, message)| {
+        (entry.placement == Placement::History).then(|| message.message())
     });
 }
 
