@@ -122,6 +122,22 @@ impl Background {
     }
 }
 
+impl Background {
+    /// Publishes what was said since the last sync, if that takes no longer than this. For a host that ends: what does not
+    /// get out now goes out when it runs again.
+    pub async fn finish(&self, longest: Duration) {
+        let finishing = async {
+            let is_unpublished =
+                self.syncer.status().await.is_ok_and(|status| status.unpublished > 0);
+            if is_unpublished {
+                self.handle.count(&self.syncer.poll().await, self.syncer.now());
+            }
+        };
+        // A sync may be interrupted anywhere.
+        drop(tokio::time::timeout(longest, finishing).await);
+    }
+}
+
 /// What is repeated.
 trait Work: Sync {
     fn sync(&self, is_full: bool) -> impl Future<Output = SyncResult<SyncReport>>;

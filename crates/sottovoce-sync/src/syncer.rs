@@ -77,7 +77,8 @@ impl Syncer {
     /// another space must [`stop`](Self::stop) first, unless that was closed.
     ///
     /// # Errors
-    /// [`SyncError::EmptySpace`] if no device has published there. [`SyncError::SetUpAlready`]. Those of the remote.
+    /// [`SyncError::EmptySpace`] if no device has published there. [`SyncError::Closed`] if the invitation is from before a
+    /// device was removed. [`SyncError::SetUpAlready`]. Those of the remote.
     pub async fn join(&self, invitation: &Invitation, options: DeviceOptions) -> SyncResult<()> {
         let (root, _lock) = self.locked().await?;
         let before = match State::read(&root).await? {
@@ -85,9 +86,15 @@ impl Syncer {
             Some(state) => return Err(SyncError::SetUpAlready { address: state.address }),
             None => None,
         };
-        let (devices, _) = self.objects(invitation)?.devices().await?;
+        let objects = self.objects(invitation)?;
+        let (devices, _) = objects.devices().await?;
         if devices.is_empty() {
             return Err(SyncError::EmptySpace { address: invitation.address.clone() });
+        }
+        for device in devices {
+            if objects.newest_head(device).await?.is_some_and(|head| head.closed) {
+                return Err(SyncError::Closed);
+            }
         }
         self.enter(&root, invitation, options, before).await
     }

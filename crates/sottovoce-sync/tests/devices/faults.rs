@@ -365,7 +365,11 @@ async fn a_device_that_was_removed_cannot_publish_and_reads_nothing_new() {
     one.say("before").await;
     all_have(&[&one, &two, &three], &["before"]).await;
     three.say("of the lost one").await;
+    let old = one.syncer.invitation().await.unwrap();
     one.syncer.remove_device("device 2", |_| {}).await.unwrap();
+    let joining = Machine::new(&one.remote.objects);
+    let outcome = joining.syncer.join(&old, Default::default()).await;
+    assert!(matches!(outcome, Err(SyncError::Closed)), "{outcome:?}");
     assert!(matches!(three.try_sync().await, Err(SyncError::Closed)));
     assert!(matches!(two.try_sync().await, Err(SyncError::Closed)));
     let invitation = one.syncer.invitation().await.unwrap();

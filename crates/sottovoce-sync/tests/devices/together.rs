@@ -11,7 +11,7 @@ use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::import::Backup;
 use sottovoce::store::{SavedMessage, Snapshot};
 use sottovoce::{ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Scope};
-use sottovoce_sync::SyncError;
+use sottovoce_sync::{Background, SyncError};
 use tokio::runtime::Handle;
 
 use crate::home::{Home, SECRET};
@@ -169,4 +169,21 @@ async fn of_two_processes_of_one_device_one_syncs() {
 async fn check_status(machine: &Machine) {
     let status = machine.syncer.status().await.unwrap();
     assert_eq!((status.unpublished, status.is_closed), (0, false));
+}
+
+#[tokio::test]
+async fn what_is_said_right_before_a_host_ends_is_published() {
+    let [one, two] = devices().await;
+    let background = Background::new(Arc::new(one.second_process()), Duration::from_secs(60));
+    let running = background.run(|_| {});
+    drop(tokio::time::timeout(Duration::from_millis(300), running).await);
+    one.say("last words").await;
+    background.finish(Duration::from_secs(60)).await;
+    assert_eq!(two.sync().await.received, 1);
+    // A remote that does not answer keeps no host from ending.
+    one.say("after that").await;
+    one.remote.decide(|_, _| Fate::Die);
+    background.finish(Duration::from_millis(100)).await;
+    one.remote.decide(|_, _| Fate::Pass);
+    assert_eq!(one.sync().await.published, 1);
 }

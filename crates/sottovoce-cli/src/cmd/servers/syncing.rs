@@ -13,6 +13,10 @@ use sottovoce_sync::Background;
 use crate::cmd::share::{credentials, stores};
 use crate::exit::Failure;
 
+/// How long a server that ends waits for the remote to take what was said last.
+#[cfg(feature = "sync")]
+const LAST: Duration = Duration::from_secs(3);
+
 /// Syncs while a server runs, unless that is turned off or not built in.
 pub(crate) struct Syncing {
     #[cfg(feature = "sync")]
@@ -35,14 +39,16 @@ impl Syncing {
         Ok(Self { background: Some(Background::new(syncer, Duration::from_secs(seconds))) })
     }
 
-    /// Runs a server to its end, and syncs until then.
+    /// Runs a server to its end, syncs until then, and publishes what was said last.
     pub(crate) async fn during<T>(&self, served: impl Future<Output = T>) -> T {
         let Some(background) = &self.background else { return served.await };
         tokio::pin!(served);
-        tokio::select! {
+        let ended = tokio::select! {
             ended = &mut served => ended,
             () = background.run(drop) => served.await,
-        }
+        };
+        background.finish(LAST).await;
+        ended
     }
 
     /// How syncing fares, in OpenMetrics' text format.
