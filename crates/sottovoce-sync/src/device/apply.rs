@@ -240,16 +240,15 @@ impl Device {
         let arriving = |name: &str| self.state.is_arriving(&scope.to_string(), name);
         set.retain(|name, register| {
             let Some(known) = registers.get(name) else { return true };
-            let is_deletion = register.value.is_null();
             if registers::is_deleted_for_ever(name) {
-                let is_here = known.digest != digest(&Value::Null);
-                match (is_deletion, is_here || arriving(name)) {
-                    // Whatever the stamps are: the id stands for nothing else, and a store does not take it back.
-                    (true, is_there) => return is_there,
-                    (false, false) => return false,
-                    // Another device may have what has not arrived.
-                    (false, true) if !is_here && known.stamp == register.stamp => return true,
-                    (false, true) => {}
+                let is_deleted = known.digest == digest(&Value::Null);
+                // Whatever the stamps are: the id stands for nothing else, and a store does not take it back.
+                if is_deleted || register.value.is_null() {
+                    return !is_deleted;
+                }
+                // Another device may have what has not arrived.
+                if known.stamp == register.stamp && arriving(name) {
+                    return true;
                 }
             }
             let theirs = (register.stamp, digest(compared(name, &register.value)));
@@ -272,14 +271,15 @@ impl Device {
         let registers = self.state.registers.entry(scope.to_string()).or_default();
         for (name, register) in &won {
             let before = registers.get(name).map_or(0, |known| known.stamp);
+            let digest = digest(compared(name, &register.value));
             let is_late = register.value.is_null() && register.stamp <= before;
             let known = if is_late {
                 // It did not know of the value here, which is to leave the streams too.
                 self.state.stamp += 1;
-                Known { stamp: self.state.stamp, digest: String::new(), own: true }
+                Known { stamp: self.state.stamp, digest, own: true }
             } else {
                 let own = self.state.own.replaces.contains(&device);
-                Known { stamp: register.stamp, digest: String::new(), own }
+                Known { stamp: register.stamp, digest, own }
             };
             registers.insert(name.clone(), known);
         }
@@ -294,10 +294,16 @@ impl Device {
         names: impl IntoIterator<Item = String>,
     ) -> SyncResult<()> {
         let values = registers::values(exchange).await?;
-        let registers = self.state.registers.entry(scope.to_string()).or_default();
+        let text = scope.to_string();
         for name in names {
-            if let Some(known) = registers.get_mut(&name) {
-                known.digest = digest(values.get(&name).unwrap_or(&Value::Null));
+            let value = values.get(&name);
+            // What is arriving counts as the value that it will have: if it is deleted then, that is a change.
+            if value.is_none() && self.state.is_arriving(&text, &name) {
+                continue;
+            }
+            if let Some(known) = self.state.registers.get_mut(&text).and_then(|r| r.get_mut(&name))
+            {
+                known.digest = digest(value.unwrap_or(&Value::Null));
             }
         }
         Ok(())
@@ -311,6 +317,9 @@ impl Device {
         report: &mut SyncReport,
     ) -> SyncResult<()> {
         let Some(value) = value else {
+            if let Some(wanted) = self.state.wanted.get_mut(&exchange.store().scope().to_string()) {
+                wanted.remove(id);
+            }
             return Ok(exchange.delete_artifacts(&[id.to_owned()]).await?);
         };
         let Ok(contents) = serde_json::from_value::<Contents>(value) else {

@@ -50,9 +50,12 @@ pub(super) fn to_value(value: &impl serde::Serialize) -> SyncResult<Value> {
 impl Device {
     /// Gives stamps to what was changed on this device since it was last looked at.
     pub(super) fn stamp_changes(&mut self, scope: &Scope, values: &BTreeMap<String, Value>) {
-        let registers = self.state.registers.entry(scope.to_string()).or_default();
-        let gone = registers.keys().filter(|name| !values.contains_key(*name)).cloned();
-        let unset: Vec<String> = gone.collect();
+        let text = scope.to_string();
+        let known = self.state.registers.get(&text).into_iter().flat_map(BTreeMap::keys);
+        let is_unset =
+            |name: &&String| !values.contains_key(*name) && !self.state.is_arriving(&text, name);
+        let unset: Vec<String> = known.filter(is_unset).cloned().collect();
+        let registers = self.state.registers.entry(text).or_default();
         let unset = unset.iter().map(|name| (name, &Value::Null));
         for (name, value) in values.iter().chain(unset) {
             let digest = digest(value);
