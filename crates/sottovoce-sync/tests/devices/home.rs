@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use sottovoce::{EncryptionKey, FileConversationStore, ManualClock, Result, Scope, StoreOptions};
 use sottovoce_sync::Conversations;
+use tempfile::TempDir;
 
 /// The secret of every store, until it is changed.
 pub(crate) const SECRET: &str = "a long secret that only this house knows";
@@ -64,5 +65,15 @@ fn copy_into(from: &Path, to: &Path) {
             true => copy_into(&entry.path(), &target),
             false => drop(std::fs::copy(entry.path(), target).unwrap()),
         }
+    }
+}
+
+/// A folder that is deleted when it is dropped.
+pub(crate) fn new_folder() -> TempDir {
+    // In memory, where the system has such a folder: durability is not what is tried here.
+    let memory = PathBuf::from("/dev/shm");
+    match memory.is_dir() {
+        true => tempfile::tempdir_in(memory).unwrap(),
+        false => tempfile::tempdir().unwrap(),
     }
 }

@@ -105,7 +105,7 @@ async fn objects_that_were_there_before_undo_nothing() {
 
 #[tokio::test]
 async fn bytes_that_were_changed_cut_off_or_replaced_are_not_believed() {
-    let cases = crate::simulation::number("SYNC_CASES").unwrap_or(40);
+    let cases = crate::simulation::number("SYNC_CASES").unwrap_or(15);
     let machines = family().await;
     for seed in 0..cases {
         let mut random = Random::new(seed);

@@ -15,7 +15,7 @@ use sottovoce_sync::{
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-use crate::home::{Home, copy};
+use crate::home::{Home, copy, new_folder};
 
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,7 +157,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new(objects: &Arc<MemoryRemote>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = new_folder();
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let clock = Arc::new(ManualClock::at_utc(now));
         let home = Arc::new(Home::new(folder.path().join("store"), clock));
@@ -180,7 +180,7 @@ impl Machine {
 
     /// Copies this device's store somewhere else.
     pub(crate) fn back_up(&self) -> TempDir {
-        let backup = tempfile::tempdir().unwrap();
+        let backup = new_folder();
         copy(&self.home.folder, backup.path());
         backup
     }

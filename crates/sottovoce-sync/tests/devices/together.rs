@@ -14,7 +14,7 @@ use sottovoce::{ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, 
 use sottovoce_sync::{Background, SyncError};
 use tokio::runtime::Handle;
 
-use crate::home::{Home, SECRET};
+use crate::home::{Home, SECRET, new_folder};
 use crate::house::{Fate, Machine, devices};
 
 /// What happens in the middle of a sync.
@@ -95,7 +95,7 @@ async fn messages_may_be_packed_while_it_syncs() {
 async fn a_backup_may_be_imported_while_it_syncs() {
     at_each_request(|home| {
         Box::pin(async move {
-            let folder = tempfile::tempdir().unwrap();
+            let folder = new_folder();
             let other = Arc::new(Home::new(folder.path().join("other"), Arc::clone(&home.clock)));
             let at: Timestamp = "2025-01-01T00:00:00Z".parse().unwrap();
             let said = |number| ChatMessage::at(ChatRole::User, format!("imported {number}"), at);

@@ -15,7 +15,7 @@ use sottovoce_sync::testing::{Faults, Faulty, MemoryRemote, live_texts};
 use sottovoce_sync::{DeviceOptions, Problem, Remote, Selection, SyncError, Syncer};
 use tempfile::TempDir;
 
-use crate::home::{Home, copy};
+use crate::home::{Home, copy, new_folder};
 use crate::kill::Mortal;
 use crate::simulation::action::{Action, Random};
 
@@ -72,15 +72,6 @@ fn scope(number: u64) -> Scope {
         0 => Scope::Default,
         1 => Scope::Named { id: "kitchen".to_owned() },
         _ => Scope::Dm { user: "42".to_owned() },
-    }
-}
-
-fn new_folder() -> TempDir {
-    // In memory, where the system has such a folder: durability is not what is tried here.
-    let memory = PathBuf::from("/dev/shm");
-    match memory.is_dir() {
-        true => tempfile::tempdir_in(memory).unwrap(),
-        false => tempfile::tempdir().unwrap(),
     }
 }
 
