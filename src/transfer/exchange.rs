@@ -131,6 +131,15 @@ impl Exchange {
         blocking(move || Ok(reader.newest()?.erased.ranges().collect())).await
     }
 
+    /// Whether the message with this number was forgotten in this conversation.
+    ///
+    /// # Errors
+    /// What prevents reading the conversation.
+    pub async fn has_forgotten_number(&self, seq: u64) -> Result<bool> {
+        let reader = Arc::clone(self.store.reader());
+        blocking(move || Ok(reader.newest()?.erased.contains(seq))).await
+    }
+
     /// The highest number of a conversation of the same store when it was last forgotten completely and removed; `None` if
     /// it never was. The store knows such conversations by digests alone, so it cannot list them.
     ///

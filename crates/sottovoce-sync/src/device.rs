@@ -149,8 +149,12 @@ impl Device {
                 // A conversation that was forgotten and begun again counts from the start.
                 return Ok(true);
             }
+            if published.origin.is_none() {
+                continue;
+            }
             let now = exchange.message_origin(published.seq).await?;
-            if now.is_some() && published.origin.is_some() && now != published.origin {
+            let is_gone = now.is_none() && !exchange.has_forgotten_number(published.seq).await?;
+            if is_gone || now.is_some() && now != published.origin {
                 return Ok(true);
             }
         }

@@ -231,6 +231,24 @@ async fn a_conversation_whose_folder_was_restored_gets_back_what_it_had_publishe
 }
 
 #[tokio::test]
+async fn a_conversation_that_was_restored_and_forgot_something_gets_back_the_rest() {
+    let [one, two] = devices().await;
+    let kitchen = Scope::Named { id: "kitchen".to_owned() };
+    let first = one.say_in(&kitchen, "first").await;
+    let backup = one.back_up();
+    one.say_in(&kitchen, "second").await;
+    one.sync().await;
+    let below: PathBuf = kitchen.folder().unwrap().iter().collect();
+    one.restore(&backup, below.to_str().unwrap());
+    // The record of that gets the number that the second message had.
+    one.home.store(&kitchen).await.forget(&[first..=first]).await.unwrap();
+    for machine in [&one, &two, &one] {
+        machine.sync().await;
+        assert_eq!(machine.words_in(&kitchen).await, ["second"]);
+    }
+}
+
+#[tokio::test]
 async fn two_copies_of_a_store_that_publish_at_once_lose_nothing() {
     let [one, two] = devices().await;
     one.say("before").await;
