@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 
 use crate::device::round::Round;
-use crate::device::state::{Coverage, Covered, Own, OwnSegment};
+use crate::device::state::{Coverage, Covered, Own, OwnSegment, State};
 use crate::device::{Device, Thoroughness};
 use crate::error::SyncResult;
 use crate::id::Id;
@@ -61,6 +61,9 @@ impl Device {
         if self.state.begun.take().is_some() {
             self.heard.clear();
             self.inherited.clear();
+            // What they had was read for the last time.
+            let Self { state: State { peers, own, .. }, .. } = self;
+            peers.retain(|device, _| !own.replaces.contains(device));
             return self.tidy().await;
         }
         Ok(true)

@@ -47,6 +47,7 @@ impl Device {
             match self.receive_from(device, thoroughness, report, progress).await {
                 Ok(()) => {}
                 Err(SyncError::Object { place, reason }) => {
+                    self.keep_stream(device);
                     report.problems.push(Problem::Unusable { place, reason });
                 }
                 Err(error) => return Err(error),
@@ -54,6 +55,10 @@ impl Device {
             // It may tell of devices that were not known yet.
             devices.extend(self.state.known_devices().difference(&asked));
         }
+        // It may have been looked for before the head that takes its place was read.
+        report.problems.retain(|problem| {
+            !matches!(problem, Problem::Missing { device, .. } if self.state.is_replaced(*device))
+        });
         self.state.drop_replaced();
         self.fill_waiting().await?;
         self.receiving.close().await;
@@ -71,6 +76,7 @@ impl Device {
         // A head that was written since the first one was read is found at once, and not with the next poll.
         while let Some(head) = self.head_of(device, thoroughness, report).await? {
             if !self.read_newest(device, head, report, progress).await? {
+                self.keep_stream(device);
                 report.problems.push(Problem::Incomplete { device, name: self.name_of(device) });
                 return Ok(());
             }
@@ -198,6 +204,11 @@ impl Device {
             done += listed.bytes();
         }
         Ok(true)
+    }
+
+    /// Leaves a stream in its place that this device's was to take: it may have what could not be read just now.
+    fn keep_stream(&mut self, device: Id) {
+        self.state.own.replaces.remove(&device);
     }
 
     fn read_of(&self, device: Id) -> Point {

@@ -17,6 +17,9 @@ use crate::stream::segment::Segment;
 /// The most devices of a space. Names beyond that are ignored: whoever can write to the remote can invent any.
 const MOST_DEVICES: usize = 256;
 
+/// How often a head is read that is another one each time.
+const ATTEMPTS: usize = 4;
+
 /// A space's objects.
 pub(crate) struct Objects {
     remote: Arc<dyn Remote>,
@@ -58,21 +61,39 @@ impl Objects {
         Ok((devices, is_more))
     }
 
-    /// Reads the slot for heads of this number.
+    /// Reads the slot for heads of this number. What cannot be used is read again: an answer that was cut off differs each
+    /// time, a torn write does not.
     pub(crate) async fn slot(&self, device: Id, n: u64) -> SyncResult<Slot> {
         let element = format!("{device}.{}", n % 2);
-        let Some(sealed) = self.remote.get(&format!("{}/h/{element}", self.space)).await? else {
-            return Ok(Slot::Empty);
-        };
-        let Some(text) = self.key.open(ObjectKind::Head, &device.to_string(), &element, &sealed)
-        else {
-            return Ok(Slot::Unreadable("it was cut off, or is not of this space"));
-        };
-        Ok(match Head::parse(&text) {
-            Ok(head) if head.n % 2 == n % 2 => Slot::Head(Box::new(head)),
-            Ok(_) => Slot::Unreadable("it is in the other's place"),
-            Err(reason) => Slot::Unreadable(reason),
-        })
+        let name = format!("{}/h/{element}", self.space);
+        let mut before = None;
+        for _ in 0..ATTEMPTS {
+            let Some(sealed) = self.remote.get(&name).await? else { return Ok(Slot::Empty) };
+            let reason = match self.parse_head(device, &element, n, &sealed) {
+                Ok(head) => return Ok(Slot::Head(Box::new(head))),
+                Err(reason) => reason,
+            };
+            if before.replace(sealed.clone()).is_some_and(|before| before == sealed) {
+                return Ok(Slot::Unreadable(reason));
+            }
+        }
+        Err(SyncError::Object { place: name, reason: "it is another one each time it is read" })
+    }
+
+    fn parse_head(
+        &self,
+        device: Id,
+        element: &str,
+        n: u64,
+        sealed: &[u8],
+    ) -> Result<Head, &'static str> {
+        let text = self.key.open(ObjectKind::Head, &device.to_string(), element, sealed);
+        let text = text.ok_or("it was cut off, or is not of this space")?;
+        let head = Head::parse(&text)?;
+        match head.n % 2 == n % 2 {
+            true => Ok(head),
+            false => Err("it is in the other's place"),
+        }
     }
 
     /// The newer one of a device's two heads.

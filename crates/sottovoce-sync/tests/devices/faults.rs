@@ -397,3 +397,29 @@ async fn a_device_that_was_removed_cannot_publish_and_reads_nothing_new() {
     assert!(matches!(three.try_sync().await, Err(SyncError::Closed)));
     assert_eq!(three.words().await, ["before", "of the lost one"]);
 }
+
+#[tokio::test]
+async fn a_device_that_begins_anew_loses_nothing_of_its_stream_that_it_could_not_read() {
+    for part in ["/h/", "/o/"] {
+        let [one, two] = devices().await;
+        one.say("first").await;
+        one.sync().await;
+        let backup = one.back_up();
+        one.say("second").await;
+        one.sync().await;
+        one.restore(&backup, "");
+        // Each answer about the stream of before is cut off, each time elsewhere.
+        let device = one.syncer.status().await.unwrap().device.to_string();
+        let mut asked = 0;
+        one.remote.decide(move |action, name| {
+            asked += 1;
+            match action == Action::Get && name.contains(part) && name.contains(&device) {
+                true if part == "/o/" || asked % 3 != 0 => Fate::Truncate,
+                _ => Fate::Pass,
+            }
+        });
+        drop(one.try_sync().await);
+        one.remote.decide(|_, _| Fate::Pass);
+        all_have(&[&two, &one], &["first", "second"]).await;
+    }
+}
