@@ -84,9 +84,22 @@ impl OriginIndex {
         let saved = self.saved.packs.iter().zip(&self.same);
         let known: BTreeSet<_> =
             saved.filter(|(_, same)| **same).map(|((name, _), _)| *name).collect();
-        self.read.retain(|name, pack| {
+        let is_same = |(name, pack): &(&PackName, &ReadPack)| {
             pack.stamp.is_some() && stamps.get(name).is_some_and(|now| *now == pack.stamp)
-        });
+        };
+        let gone: Vec<_> =
+            self.read.iter().filter(|pack| !is_same(pack)).map(|(n, _)| *n).collect();
+        gone.iter().for_each(|name| drop(self.read.remove(name)));
+        if self.stored.last().is_some_and(|(last, _)| last.seq > tail.last_seq) {
+            // An older copy of the folder was put back.
+            self.stored.clear();
+            self.erased = SeqSet::default();
+            self.there.clear();
+        }
+        // Merging takes no message away, and nothing else does without a record of it.
+        let is_merged = |name: &PackName| listing.packs.iter().any(|pack| pack.surrounds(name));
+        let is_more =
+            !self.there.is_empty() && self.erased == tail.erased && gone.iter().all(is_merged);
         let is_new = |name: &&PackName| !known.contains(name) && !self.read.contains_key(name);
         let (mut unread, mut packs) = (Vec::new(), PackOrigins::new());
         for name in listing.packs.iter().filter(is_new) {
@@ -106,10 +119,15 @@ impl OriginIndex {
             let before = origins.len();
             origins.retain(|(_, seq)| *seq <= tail.last_seq);
             let stamp = stamp.filter(|_| origins.len() == before);
+            if is_more {
+                self.there.extend(origins.iter().copied());
+            }
             self.read.insert(*name, ReadPack { stamp, origins: std::mem::take(origins) });
         }
-        self.there = self.read.values().flat_map(|pack| pack.origins.iter().copied()).collect();
-        self.there.retain(|_, seq| !tail.erased.contains(*seq));
+        if !is_more {
+            self.there = self.read.values().flat_map(|pack| pack.origins.iter().copied()).collect();
+            self.there.retain(|_, seq| !tail.erased.contains(*seq));
+        }
         let mut decoder = RecordDecoder::new(folder);
         for name in listing.names.iter().filter(|name| !name.is_forget()) {
             if name.seq > tail.last_seq || tail.erased.contains(name.seq) {
