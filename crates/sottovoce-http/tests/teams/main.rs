@@ -1,0 +1,7 @@
+//! The server: its database, its routes, and what it does with hostile requests and with faults
+
+mod contract;
+mod harness;
+mod http;
+mod members;
+mod records;

@@ -1,0 +1,1 @@
+//! Members: roles, grants, invitations and tokens
