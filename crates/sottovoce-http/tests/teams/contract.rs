@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use sottovoce_http::{Database, DatabaseOptions, Error, Outcome, RecordBatch, RecordRow, Row, Step, Value, open_database};
+use sottovoce_http::{
+    Database, DatabaseOptions, Error, Outcome, RecordBatch, RecordRow, Row, Step, Value,
+    open_database,
+};
 
 use crate::harness::{Engine, engines};
 
@@ -30,7 +33,8 @@ fn org(n: u8, created: i64) -> Step {
 
 async fn with_conversation(engine: &Engine) -> std::sync::Arc<dyn Database> {
     let database = engine.open().await;
-    let conversation = "INSERT INTO conversation (id, org, created, last, bytes) VALUES ($1, $2, 0, 0, 0)";
+    let conversation =
+        "INSERT INTO conversation (id, org, created, last, bytes) VALUES ($1, $2, 0, 0, 0)";
     let add = step(conversation, vec![vec![7; 16].into(), vec![1; 16].into()]);
     database.transact(vec![org(1, 0), add]).await.unwrap();
     database
@@ -55,13 +59,20 @@ async fn values_come_back_as_they_were_given() {
             database.transact(vec![org(n, created)]).await.unwrap();
         }
         let found = rows(&*database, ORGS, Vec::new()).await;
-        let expected = extremes.map(|(n, created)| Row(vec![vec![n; 16].into(), created.into(), 0.into()]));
+        let expected =
+            extremes.map(|(n, created)| Row(vec![vec![n; 16].into(), created.into(), 0.into()]));
         assert_eq!(found, expected, "{}", engine.address);
         let list = Value::List(vec![vec![0; 16], vec![255; 16], vec![3; 16]]);
-        let found = rows(&*database, "SELECT created FROM org WHERE id IN_LIST($1) ORDER BY id", vec![list]).await;
+        let found = rows(
+            &*database,
+            "SELECT created FROM org WHERE id IN_LIST($1) ORDER BY id",
+            vec![list],
+        )
+        .await;
         assert_eq!(found.iter().map(|row| row.int(0)).collect::<Vec<_>>(), [i64::MIN, -1]);
         // Null, empty and other bytes stay apart, whatever they look like.
-        let member = "INSERT INTO member (id, org, role, created, profile) VALUES ($1, $2, 1, 0, $3)";
+        let member =
+            "INSERT INTO member (id, org, role, created, profile) VALUES ($1, $2, 1, 0, $3)";
         for (n, profile) in [(1, None), (2, Some(Vec::new())), (3, Some(b"12'; --".to_vec()))] {
             let values = vec![vec![n; 16].into(), vec![0; 16].into(), profile.into()];
             database.transact(vec![step(member, values)]).await.unwrap();
@@ -78,11 +89,14 @@ async fn a_transaction_happens_as_a_whole_or_not_at_all() {
     for engine in engines().await {
         let database = engine.open().await;
         let nothing = must("SELECT 1 FROM org WHERE created = 99", Vec::new());
-        let refused = database.transact(vec![org(1, 1), org(2, 2), nothing, org(3, 3)]).await.unwrap();
+        let refused =
+            database.transact(vec![org(1, 1), org(2, 2), nothing, org(3, 3)]).await.unwrap();
         assert_eq!(refused, Outcome::Refused(2));
         let conflict = database.transact(vec![org(1, 1), org(1, 2)]).await;
         assert!(matches!(conflict, Err(Error::Conflict { .. })), "{conflict:?}");
-        let wrong = database.transact(vec![org(1, 1), step("SELECT nothing FROM nowhere", Vec::new())]).await;
+        let wrong = database
+            .transact(vec![org(1, 1), step("SELECT nothing FROM nowhere", Vec::new())])
+            .await;
         assert!(matches!(wrong, Err(Error::Database { .. })), "{wrong:?}");
         assert!(rows(&*database, ORGS, Vec::new()).await.is_empty());
         // The connections are fit for use after all that.
@@ -134,14 +148,19 @@ async fn writers_with_the_same_records_get_the_same_positions_without_holes() {
         let others = [engine.open().await, engine.open().await];
         let mut writers = tokio::task::JoinSet::new();
         for writer in 0..8_u8 {
-            let database = std::sync::Arc::clone(if writer < 4 { &database } else { &others[usize::from(writer % 2)] });
+            let database = std::sync::Arc::clone(if writer < 4 {
+                &database
+            } else {
+                &others[usize::from(writer % 2)]
+            });
             writers.spawn(async move {
                 let mut found = Vec::new();
                 for start in 0..20_u8 {
                     // Neighbours overlap, in different orders.
                     let mut records: Vec<u8> = (start * 4..start * 4 + 8).collect();
                     records.rotate_left(usize::from(writer));
-                    let appended = database.append(&batch(records.clone()), &[]).await.unwrap().unwrap();
+                    let appended =
+                        database.append(&batch(records.clone()), &[]).await.unwrap().unwrap();
                     found.extend(records.into_iter().zip(appended.positions));
                 }
                 found
@@ -163,16 +182,24 @@ async fn the_tables_of_the_version_before_are_brought_up_to_date() {
         let database = with_conversation(&engine).await;
         database.append(&batch([1, 2]), &[]).await.unwrap();
         for undo in ["DROP TABLE artifact", "DROP TABLE pack", "DROP TABLE doomed"] {
-            database.transact(vec![step(undo, Vec::new()), step("SELECT 1", Vec::new())]).await.unwrap();
+            database
+                .transact(vec![step(undo, Vec::new()), step("SELECT 1", Vec::new())])
+                .await
+                .unwrap();
         }
-        database.transact(vec![step("DELETE FROM schema_version WHERE version = 2", Vec::new())]).await.unwrap();
+        database
+            .transact(vec![step("DELETE FROM schema_version WHERE version = 2", Vec::new())])
+            .await
+            .unwrap();
         drop(database);
         // Several servers start at once.
         let (one, two, three) = tokio::join!(engine.open(), engine.open(), engine.open());
         for database in [one, two, three] {
             assert!(rows(&*database, "SELECT object FROM doomed", Vec::new()).await.is_empty());
             assert_eq!(rows(&*database, "SELECT pos FROM record", Vec::new()).await.len(), 2);
-            let versions = rows(&*database, "SELECT version FROM schema_version ORDER BY version", Vec::new()).await;
+            let versions =
+                rows(&*database, "SELECT version FROM schema_version ORDER BY version", Vec::new())
+                    .await;
             assert_eq!(versions.iter().map(|row| row.int(0)).collect::<Vec<_>>(), [1, 2]);
         }
     }
@@ -182,7 +209,10 @@ async fn the_tables_of_the_version_before_are_brought_up_to_date() {
 async fn tables_of_a_newer_version_are_left_alone() {
     for engine in engines().await {
         let database = engine.open().await;
-        database.transact(vec![step("INSERT INTO schema_version VALUES (99)", Vec::new())]).await.unwrap();
+        database
+            .transact(vec![step("INSERT INTO schema_version VALUES (99)", Vec::new())])
+            .await
+            .unwrap();
         let error = open_database(&engine.address, DatabaseOptions::default()).await.unwrap_err();
         assert!(matches!(error, Error::Newer { found: 99, .. }), "{error:?}");
     }
@@ -190,12 +220,19 @@ async fn tables_of_a_newer_version_are_left_alone() {
 
 #[tokio::test]
 async fn an_address_that_cannot_be_used_is_not_shown() {
-    for address in ["postgres://user:hunter2@[", "mysql://user:hunter2@host/x", "", "postgres://user:hunter2@127.0.0.1"] {
+    for address in [
+        "postgres://user:hunter2@[",
+        "mysql://user:hunter2@host/x",
+        "",
+        "postgres://user:hunter2@127.0.0.1",
+    ] {
         let error = open_database(address, DatabaseOptions::default()).await.unwrap_err();
         assert!(matches!(error, Error::DatabaseAddress { .. }), "{address}: {error:?}");
         assert!(!format!("{error} {error:?}").contains("hunter2"));
     }
     // Nobody listens there.
-    let error = open_database("postgres://user:hunter2@127.0.0.1:1/x", DatabaseOptions::default()).await.unwrap_err();
+    let error = open_database("postgres://user:hunter2@127.0.0.1:1/x", DatabaseOptions::default())
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Unavailable), "{error:?}");
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sottovoce::{Clock, ManualClock};
 use sottovoce_http::api::{Hex, Id, NewMember, Rid, Secret};
-use sottovoce_http::{Database, DatabaseOptions, Limits, Quotas, Rate, Team, listen, open_database, serve};
+use sottovoce_http::{
+    Database, DatabaseOptions, Limits, Quotas, Rate, Team, listen, open_database, serve,
+};
 use sottovoce_sync::Remote;
 use sottovoce_sync::testing::MemoryRemote;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +65,8 @@ impl Engine {
 
     /// A connection to PostgreSQL beside the server's.
     pub(crate) async fn client(&self) -> tokio_postgres::Client {
-        let (client, connection) = tokio_postgres::connect(&self.address, tokio_postgres::NoTls).await.unwrap();
+        let (client, connection) =
+            tokio_postgres::connect(&self.address, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
         client
     }
@@ -122,10 +125,13 @@ impl Setup {
     }
 
     pub(crate) async fn start_with(&self, clock: Arc<dyn Clock>) -> Server {
-        let team = Team::new(self.engine.open().await, Arc::clone(&self.objects)).clock(clock).quotas(self.quotas);
+        let team = Team::new(self.engine.open().await, Arc::clone(&self.objects))
+            .clock(clock)
+            .quotas(self.quotas);
         let listening = listen(([127, 0, 0, 1], 0).into()).await.unwrap();
         let (address, stop) = (listening.address(), CancellationToken::new());
-        let serving = serve(listening, team.clone(), Some(self.operator.clone()), self.limits, stop.clone());
+        let serving =
+            serve(listening, team.clone(), Some(self.operator.clone()), self.limits, stop.clone());
         Server { address, team, stop, task: tokio::spawn(serving) }
     }
 
@@ -168,7 +174,13 @@ impl Member {
     pub(crate) async fn invite(&self, role: &str, grants: Value) -> Self {
         let made = self.post("invitations", json!({ "role": role, "grants": grants })).await;
         assert_eq!(made.status, 201, "{}", made.text());
-        let accepted = self.call("POST", "/api/v1/invitations/accept", json!({ "invitation": made.json()["invitation"] })).await;
+        let accepted = self
+            .call(
+                "POST",
+                "/api/v1/invitations/accept",
+                json!({ "invitation": made.json()["invitation"] }),
+            )
+            .await;
         assert_eq!(accepted.status, 201, "{}", accepted.text());
         Self::new(self.address, &serde_json::from_slice(&accepted.body).unwrap())
     }
@@ -218,7 +230,11 @@ impl Member {
 
     /// Appends records, and returns their positions.
     #[track_caller]
-    pub(crate) fn append(&self, conversation: Id, records: Vec<Value>) -> impl Future<Output = Vec<u64>> {
+    pub(crate) fn append(
+        &self,
+        conversation: Id,
+        records: Vec<Value>,
+    ) -> impl Future<Output = Vec<u64>> {
         let (member, at) = (self.clone(), std::panic::Location::caller());
         async move {
             let path = format!("context/conversations/{conversation}/messages");
@@ -233,7 +249,8 @@ impl Member {
         let mut records: Vec<Value> = Vec::new();
         loop {
             let after = records.last().map_or(0, |record| record["pos"].as_u64().unwrap());
-            let page = self.get(&format!("context/conversations/{conversation}?after={after}")).await;
+            let page =
+                self.get(&format!("context/conversations/{conversation}?after={after}")).await;
             assert_eq!(page.status, 200, "{}", page.text());
             match page.json()["records"].as_array().unwrap() {
                 more if more.is_empty() => return records,
@@ -262,5 +279,9 @@ pub(crate) fn forgetting(n: u64, of: &[u64]) -> Value {
 }
 
 pub(crate) fn base64(bytes: &[u8]) -> String {
-    serde_json::to_value(sottovoce_http::api::Sealed::from(bytes.to_vec())).unwrap().as_str().unwrap().to_owned()
+    serde_json::to_value(sottovoce_http::api::Sealed::from(bytes.to_vec()))
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .to_owned()
 }

@@ -24,7 +24,8 @@ pub(crate) struct Answer {
 impl Answer {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
     pub(crate) fn text(&self) -> String {
@@ -53,7 +54,11 @@ impl Connection {
         token: &str,
         body: &[u8],
     ) -> std::io::Result<Answer> {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n", self.address, body.len());
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n",
+            self.address,
+            body.len()
+        );
         if !token.is_empty() {
             head += &format!("Authorization: Bearer {token}\r\n");
         }

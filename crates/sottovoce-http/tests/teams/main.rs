@@ -3,5 +3,8 @@
 mod contract;
 mod harness;
 mod http;
+mod isolation;
+mod limits;
 mod members;
 mod records;
+mod stored;

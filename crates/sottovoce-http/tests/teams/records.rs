@@ -12,7 +12,10 @@ async fn records_come_back_in_the_order_of_their_positions() {
     for engine in engines().await {
         let (_server, owner) = Setup::new(engine).start_with_owner().await;
         let conversation = owner.conversation().await;
-        assert_eq!(owner.append(conversation, (0..30).map(message).collect()).await, (1..=30).collect::<Vec<_>>());
+        assert_eq!(
+            owner.append(conversation, (0..30).map(message).collect()).await,
+            (1..=30).collect::<Vec<_>>()
+        );
         let records = owner.read(conversation).await;
         assert_eq!(records.len(), 30);
         for (n, record) in (0..).zip(&records) {
@@ -21,7 +24,10 @@ async fn records_come_back_in_the_order_of_their_positions() {
             assert_eq!(record["sealed"], message(n)["sealed"]);
             assert_eq!(record["at"], "2026-11-24T12:00:00Z");
         }
-        let page = owner.get(&format!("context/conversations/{conversation}?after=10&limit=3")).await.json();
+        let page = owner
+            .get(&format!("context/conversations/{conversation}?after=10&limit=3"))
+            .await
+            .json();
         assert_eq!(page["records"][0]["pos"], 11);
         assert_eq!((page["records"].as_array().unwrap().len(), &page["last"]), (3, &json!(30)));
     }
@@ -36,7 +42,8 @@ async fn a_request_that_is_repeated_changes_nothing() {
         let first = owner.append(conversation, records.clone()).await;
         assert_eq!(owner.append(conversation, records).await, first);
         // A record that is there keeps its contents.
-        let other = json!({ "rid": rid(3), "kind": "message", "sealed": base64(b"something else") });
+        let other =
+            json!({ "rid": rid(3), "kind": "message", "sealed": base64(b"something else") });
         assert_eq!(owner.append(conversation, vec![other, message(99)]).await, [4, 21]);
         let records = owner.read(conversation).await;
         assert_eq!((records.len(), &records[3]["sealed"]), (21, &message(3)["sealed"]));
@@ -53,9 +60,13 @@ async fn what_was_forgotten_is_empty_and_stays_away() {
         let forget = forgetting(50, &[1, 3, 70]);
         assert_eq!(owner.append(conversation, vec![forget.clone()]).await, [7]);
         assert_eq!(owner.append(conversation, vec![forget]).await, [7]);
-        assert_eq!(owner.append(conversation, vec![message(70), message(1), message(5)]).await, [6, 2, 8]);
+        assert_eq!(
+            owner.append(conversation, vec![message(70), message(1), message(5)]).await,
+            [6, 2, 8]
+        );
         let records = owner.read(conversation).await;
-        let is_there: Vec<bool> = records.iter().map(|record| record.get("sealed").is_some()).collect();
+        let is_there: Vec<bool> =
+            records.iter().map(|record| record.get("sealed").is_some()).collect();
         assert_eq!(is_there, [true, false, true, false, true, false, false, true]);
         assert_eq!(records[6]["kind"], "forgetting");
         assert_eq!(records[6]["forgets"], json!([rid(1), rid(3), rid(70)]));
@@ -77,7 +88,10 @@ async fn who_waits_is_told_at_once_also_by_another_server() {
         let conversation = owner.conversation().await;
         owner.append(conversation, vec![message(0)]).await;
         for (n, writer) in (1..).zip([owner.clone(), owner.at(&other)]) {
-            let (waiting, path) = (owner.clone(), format!("context/conversations/{conversation}/changes?after={n}&wait=30"));
+            let (waiting, path) = (
+                owner.clone(),
+                format!("context/conversations/{conversation}/changes?after={n}&wait=30"),
+            );
             let waiting = tokio::spawn(async move { waiting.get(&path).await });
             tokio::time::sleep(Duration::from_millis(200)).await;
             assert!(!waiting.is_finished());
@@ -89,11 +103,17 @@ async fn who_waits_is_told_at_once_also_by_another_server() {
         }
         // Nothing happens: an empty page in time.
         let began = Instant::now();
-        let page = owner.get(&format!("context/conversations/{conversation}/changes?after=3&wait=1")).await.json();
+        let page = owner
+            .get(&format!("context/conversations/{conversation}/changes?after=3&wait=1"))
+            .await
+            .json();
         assert_eq!(page, json!({ "records": [], "last": 3 }));
         assert!((900..5000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
         // A server that stops keeps nobody waiting.
-        let (waiting, path) = (owner.clone(), format!("context/conversations/{conversation}/changes?after=3&wait=30"));
+        let (waiting, path) = (
+            owner.clone(),
+            format!("context/conversations/{conversation}/changes?after=3&wait=30"),
+        );
         let waiting = tokio::spawn(async move { waiting.get(&path).await });
         tokio::time::sleep(Duration::from_millis(200)).await;
         server.stop.cancel();
