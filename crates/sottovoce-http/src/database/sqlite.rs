@@ -108,6 +108,12 @@ impl Database for Sqlite {
                 }
             }
             transaction.commit().map_err(failed)?;
+            if !steps.is_empty() {
+                // Something was forgotten. The log would keep it until it is written over. If another process reads
+                // now, a later checkpoint does it.
+                let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+                drop(connection.query_row(checkpoint, [], |_| Ok(())));
+            }
             Ok(positions)
         })
         .await
