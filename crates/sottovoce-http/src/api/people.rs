@@ -1,7 +1,8 @@
 //! Organisations, members, invitations, grants, tokens, and the audit of what they did
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::hex::Id;
 use crate::api::sealed::Sealed;
@@ -117,11 +118,11 @@ pub struct ChangeMember {
 pub struct CreateInvitation {
     /// The role of the new member.
     pub role: Role,
-    /// The conversations that are granted to the new member. The inviter must manage them.
+    /// The conversations that are granted to the new member.
     #[serde(default)]
     pub grants: Vec<InvitedGrant>,
     /// After how many seconds the invitation expires: a day unless given, and at most 30.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     pub seconds: Option<u64>,
 }
 
@@ -185,7 +186,7 @@ pub struct CreateToken {
     #[serde(default)]
     pub same_device: bool,
     /// After how many seconds the token expires: 90 days unless given, and at most 366.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     pub seconds: Option<u64>,
 }
 
@@ -306,4 +307,21 @@ pub struct AuditEntry {
 pub struct AuditPage {
     /// The entries, in order.
     pub entries: Vec<AuditEntry>,
+}
+
+/// For JSON, `60.0` is the same integer as `60`.
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Number {
+        Integer(u64),
+        Real(f64),
+    }
+    Ok(Some(match Number::deserialize(deserializer)? {
+        Number::Integer(seconds) => seconds,
+        Number::Real(seconds) if seconds.fract() == 0.0 && (0.0..1e15).contains(&seconds) => {
+            seconds as u64
+        }
+        Number::Real(_) => return Err(D::Error::custom("not a number of seconds")),
+    }))
 }

@@ -153,7 +153,7 @@ fn check(records: &[NewRecord]) -> Result<()> {
             _ => {}
         }
         if !seen.insert(record.rid) {
-            return wrong("a record occurs twice");
+            return Err(Error::Conflict { what: "a record occurs twice in the request" });
         }
     }
     Ok(())

@@ -175,10 +175,10 @@ async fn nothing_acknowledged_is_lost_when_connections_of_the_database_break() {
     let killed = Arc::new(AtomicU64::new(0));
     let seen = {
         let killed = Arc::clone(&killed);
-        write_while(&owner, Arc::clone(&place), conversation, 60, |written| async move {
+        write_while(&owner, Arc::clone(&place), conversation, 30, |written| async move {
             let client = engine.client().await;
             let mut rounds = 0;
-            while written.load(Ordering::SeqCst) < WRITERS * 55 {
+            while written.load(Ordering::SeqCst) < WRITERS * 25 {
                 let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                             WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'sottovoce'";
                 let count: i64 = client.query_one(kill, &[]).await.unwrap().get(0);
@@ -190,7 +190,7 @@ async fn nothing_acknowledged_is_lost_when_connections_of_the_database_break() {
         })
         .await
     };
-    check(&seen, 60);
+    check(&seen, 30);
     assert!(killed.load(Ordering::SeqCst) > 10, "connections were killed");
 }
 

@@ -75,13 +75,13 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
 
 #[tokio::test]
 async fn tokens_and_forgotten_contents_are_nowhere() {
-    // This test alone sets the log of its thread.
+    // The log of all tests of this process.
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
         .with_writer(log.clone())
         .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    tracing::subscriber::set_global_default(subscriber).unwrap();
     for engine in engines().await {
         let objects = Arc::new(MemoryRemote::new());
         let setup = Setup { objects: Arc::clone(&objects) as _, ..Setup::new(engine.clone()) };
