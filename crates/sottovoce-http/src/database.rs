@@ -11,6 +11,7 @@ use async_trait::async_trait;
 
 use crate::error::Result;
 pub use open::{DatabaseOptions, open_database};
+pub use postgres::APPEND;
 pub use value::{Row, Value};
 
 /// One statement of a transaction. The text is always a constant of this crate: what requests bring are values.

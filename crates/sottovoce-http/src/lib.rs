@@ -25,3 +25,11 @@ pub use error::{Error, Result};
 pub use server::{Limits, Listening, Rate, listen, routes, serve};
 #[cfg(feature = "server")]
 pub use team::{Quotas, Team, UpkeepReport};
+
+/// The statements of the benchmark.
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod statements {
+    pub use crate::database::APPEND;
+    pub use crate::team::{FIND_CALLER, digest};
+}

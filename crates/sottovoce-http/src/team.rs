@@ -25,6 +25,7 @@ use sottovoce_sync::Remote;
 use crate::database::{Database, Outcome, Row, Step, Value};
 use crate::error::{Error, Result};
 pub(crate) use caller::{Caller, Place};
+pub use caller::{FIND as FIND_CALLER, digest};
 pub(crate) use export::Export;
 pub(crate) use member::check_profile;
 pub use upkeep::UpkeepReport;

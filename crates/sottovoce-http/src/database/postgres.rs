@@ -19,7 +19,7 @@ const ATTEMPTS: usize = 8;
 /// Appends the records that are not there yet. One statement, so that it takes one round trip and no explicit transaction. The
 /// update of the conversation holds its row until the commit: positions become visible in their order. Two requests with the same
 /// new record do not see each other: the second one breaks the unique key, takes no positions, and is repeated.
-const APPEND: &str = "\
+pub const APPEND: &str = "\
 WITH given AS (
   SELECT * FROM unnest($2::bytea[], $3::smallint[], $4::bytea[], $5::bytea[]) WITH ORDINALITY AS g(rid, kind, sealed, forgets, n)
 ), new AS (

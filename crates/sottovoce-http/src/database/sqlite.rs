@@ -1,6 +1,6 @@
 //! One SQLite file
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,6 +32,7 @@ pub(super) struct Sqlite {
 impl Sqlite {
     pub(super) async fn open(path: PathBuf, options: DatabaseOptions) -> Result<Self> {
         let opening = tokio::task::spawn_blocking(move || {
+            create(&path)?;
             let mut connection = Connection::open(&path).map_err(failed)?;
             connection.busy_timeout(options.statement).map_err(failed)?;
             rusqlite::vtab::array::load_module(&connection).map_err(failed)?;
@@ -122,6 +123,17 @@ impl Database for Sqlite {
     fn load(&self) -> Load {
         Load { used: WAITING.saturating_sub(self.turns.available_permits()), most: WAITING }
     }
+}
+
+/// Creates the file if it does not exist, for its owner alone. SQLite gives its other files the same mode.
+fn create(path: &Path) -> Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let wrong =
+        |error: std::io::Error| Error::File { path: path.to_owned(), reason: error.to_string() };
+    options.open(path).map(drop).map_err(wrong)
 }
 
 /// Brings the tables to this version. Processes that start at once wait for each other.

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::team::text::{Stored, id};
 use crate::team::{Team, must, step, values};
 
-const FIND: &str = "\
+/// Finds who has a token, and what that member may do with a conversation.
+pub const FIND: &str = "\
 SELECT m.id, m.org, m.role, t.device, t.id, t.expires, c.id, c.last, g.level \
 FROM token t JOIN member m ON m.id = t.member \
 LEFT JOIN conversation c ON c.id = $2 AND c.org = m.org \
@@ -159,6 +160,6 @@ pub(super) fn audit(
 }
 
 /// What is stored of a secret.
-pub(super) fn digest(secret: &Secret) -> Vec<u8> {
+pub fn digest(secret: &Secret) -> Vec<u8> {
     Sha256::digest(secret.as_bytes()).to_vec()
 }

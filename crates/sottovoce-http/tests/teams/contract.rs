@@ -236,3 +236,23 @@ async fn an_address_that_cannot_be_used_is_not_shown() {
         .unwrap_err();
     assert!(matches!(error, Error::Unavailable), "{error:?}");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_sqlite_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let engine = engines().await.remove(0);
+    let database = with_conversation(&engine).await;
+    database.append(&batch([1]), &[]).await.unwrap();
+    let wal = engine.file().with_extension("sqlite-wal");
+    for file in [engine.file(), wal] {
+        assert_eq!(
+            std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{}",
+            file.display()
+        );
+    }
+    let error = open_database("/nowhere/at/all", DatabaseOptions::default()).await.unwrap_err();
+    assert!(matches!(error, Error::File { .. }), "{error:?}");
+}

@@ -208,8 +208,7 @@ async fn nothing_acknowledged_is_lost_when_the_database_is_killed() {
         std::io::stderr().write_all(format!("SKIPPED: {CONTROL} {text}\n").as_bytes()).unwrap();
         return;
     };
-    let engine =
-        Engine { address: url, is_postgres: true, folder: Arc::new(tempfile::tempdir().unwrap()) };
+    let engine = Engine::postgres(url);
     let setup = Setup::new(engine);
     let (server, owner) = setup.start_with_owner().await;
     let conversation = owner.conversation().await;

@@ -25,14 +25,15 @@ pub(crate) const POSTGRES: &str = "SOTTOVOCE_POSTGRES";
 pub(crate) struct Engine {
     pub(crate) address: String,
     pub(crate) is_postgres: bool,
-    pub(crate) folder: Arc<tempfile::TempDir>,
+    /// Of the SQLite file. It is deleted with the last copy of this.
+    _folder: Arc<tempfile::TempDir>,
 }
 
 /// A SQLite file, and a database of PostgreSQL if a server is given.
 pub(crate) async fn engines() -> Vec<Engine> {
     let folder = Arc::new(tempfile::tempdir().unwrap());
     let address = folder.path().join("teams.sqlite").to_str().unwrap().to_owned();
-    let mut engines = vec![Engine { address, is_postgres: false, folder }];
+    let mut engines = vec![Engine { address, is_postgres: false, _folder: folder }];
     engines.extend(postgres().await);
     engines
 }
@@ -51,14 +52,15 @@ pub(crate) async fn postgres() -> Option<Engine> {
     tokio::spawn(connection);
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     let (server, _) = url.rsplit_once('/').unwrap();
-    Some(Engine {
-        address: format!("{server}/{name}"),
-        is_postgres: true,
-        folder: Arc::new(tempfile::tempdir().unwrap()),
-    })
+    Some(Engine::postgres(format!("{server}/{name}")))
 }
 
 impl Engine {
+    /// The database of PostgreSQL at this address.
+    pub(crate) fn postgres(address: String) -> Self {
+        Self { address, is_postgres: true, _folder: Arc::new(tempfile::tempdir().unwrap()) }
+    }
+
     pub(crate) async fn open(&self) -> Arc<dyn Database> {
         open_database(&self.address, DatabaseOptions::default()).await.unwrap()
     }
