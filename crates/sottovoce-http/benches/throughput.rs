@@ -137,7 +137,8 @@ async fn rate(clients: &[Client], work: Work, is_bare: bool) -> f64 {
     let began = Instant::now();
     let end = began + ROUND;
     let mut tasks = tokio::task::JoinSet::new();
-    for client in clients.to_vec() {
+    for client in clients {
+        let client = client.clone();
         tasks.spawn(async move {
             if is_bare {
                 client.bare(work, end).await

@@ -1,6 +1,8 @@
 //! Answers requests: finds the route, the caller and the limits, and turns errors into answers
 
 use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -32,6 +34,8 @@ pub(super) struct Handler {
     pub(super) memory: Memory,
     pub(super) metrics: Metrics,
     pub(super) watch: Watch,
+    /// When the database last answered a question about health.
+    healthy: Mutex<Option<Instant>>,
     /// Cancelled when the server ends.
     pub(super) stop: CancellationToken,
 }
@@ -50,6 +54,7 @@ impl Handler {
             memory: Memory::new(limits.memory),
             metrics: Metrics::default(),
             watch: Watch::new(limits.look),
+            healthy: Mutex::default(),
             stop,
         }
     }
@@ -144,7 +149,13 @@ impl Handler {
         let state = match self.stop.is_cancelled() {
             true => "stopping",
             false => {
-                self.team.is_empty().await?;
+                // Anybody may ask, and the database is asked once a second.
+                let known = *self.healthy.lock().unwrap_or_else(PoisonError::into_inner);
+                if known.is_none_or(|at| at.elapsed() > Duration::from_secs(1)) {
+                    self.team.is_empty().await?;
+                    *self.healthy.lock().unwrap_or_else(PoisonError::into_inner) =
+                        Some(Instant::now());
+                }
                 "ready"
             }
         };

@@ -178,7 +178,10 @@ impl Handler {
         let bytes = body.records.iter().map(|record| record.sealed.len()).sum();
         let (records, forgets) =
             (body.records.len(), body.records.iter().any(|record| !record.forgets.is_empty()));
-        self.rates.count_bytes(&self.team, caller, bytes).await?;
+        // Forgetting is allowed also where nothing more may be stored.
+        if bytes > 0 {
+            self.rates.count_bytes(&self.team, caller, bytes).await?;
+        }
         let appended = self.team.append(caller, place, body).await?;
         self.metrics.count_records(records, bytes);
         self.watch.announce(place.id, i64::try_from(appended.last).ok());

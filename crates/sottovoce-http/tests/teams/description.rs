@@ -35,7 +35,7 @@ async fn every_route_is_described_and_every_description_is_served() {
     assert_eq!(described, served);
     // The server knows each, and tells the methods of each path.
     for (method, path) in &described {
-        let real = path.replace('{', "").replace('}', "");
+        let real = path.replace(['{', '}'], "");
         assert_ne!(owner.call(method, &real, Value::Null).await.status, 405, "{method} {path}");
         let other = owner.call("TRACE", &real, Value::Null).await;
         assert_eq!(other.status, 405, "{path}");

@@ -326,3 +326,39 @@ async fn a_full_pool_asks_clients_to_come_back() {
     assert_eq!((refused + done, done > 0, refused > 0), (40, true, true), "{answers:?}");
     assert_eq!(owner.read(conversation).await.len(), done);
 }
+
+#[tokio::test]
+async fn a_request_that_is_cut_anywhere_can_be_repeated() {
+    for engine in engines().await {
+        let (server, owner) = Setup::new(engine).start_with_owner().await;
+        let conversation = owner.conversation().await;
+        let path = owner.path(&format!("context/conversations/{conversation}/messages"));
+        let mut expected = 0;
+        for n in 0..40 {
+            let records: Vec<Value> = (0..3).map(|k| message(10 * n + k)).collect();
+            let body = json!({ "records": records }).to_string();
+            let request = format!(
+                "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
+                owner.token,
+                body.len()
+            );
+            // The last ones are cut in the answer.
+            let end = (request.len() * (n as usize + 1) / 36).min(request.len());
+            let mut connection = Connection::open(server.address).await.unwrap();
+            connection.send(&request.as_bytes()[..end]).await.unwrap();
+            if n % 2 == 0 {
+                tokio::time::sleep(Duration::from_millis(3)).await;
+            }
+            drop(connection);
+            let before = owner.read(conversation).await.len();
+            assert!(
+                before == expected || (before == expected + 3 && end == request.len()),
+                "{n}: {before}"
+            );
+            let positions = owner.append(conversation, records).await;
+            assert_eq!(positions, (expected as u64 + 1..=expected as u64 + 3).collect::<Vec<_>>());
+            expected += 3;
+        }
+        assert_eq!(owner.read(conversation).await.len(), expected);
+    }
+}

@@ -182,7 +182,8 @@ async fn what_was_written_in_vain_is_deleted_and_nothing_else() {
             tokio::join!(owner.put(&path, json!("twice")), owner.put(&path, json!("twice")));
         assert_eq!((one.status, two.status), (204, 204));
         let (one, two) = tokio::join!(server.team.upkeep(), server.team.upkeep());
-        (one.unwrap(), two.unwrap());
+        one.unwrap();
+        two.unwrap();
         assert!(objects.objects().len() >= 2, "it might still be in use");
         setup.clock.advance(SignedDuration::from_hours(2));
         server.team.upkeep().await.unwrap();
