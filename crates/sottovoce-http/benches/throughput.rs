@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sottovoce_http::api::{Id, NewMember, Sealed};
 use sottovoce_http::{
     DatabaseOptions, Limits, Quotas, Rate, Team, listen, open_database, serve, statements,
@@ -92,14 +92,17 @@ impl Client {
         let (client, connection) =
             tokio_postgres::connect(&self.database, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
-        let find = client.prepare(statements::FIND_CALLER).await.unwrap();
+        let find =
+            statements::FIND_CALLERS.replace("EACH($1)", "(SELECT unnest($1::bytea[]) AS value)");
+        let find = client.prepare(&find).await.unwrap();
         let append = client.prepare(statements::APPEND).await.unwrap();
         let token = statements::digest(&self.member.token.token);
         let (conversation, device) =
             (self.conversation.as_bytes().to_vec(), self.member.token.device.as_bytes().to_vec());
+        let key = [token, conversation.clone()].concat();
         let mut done = 0;
         while Instant::now() < end {
-            let rows = client.query(&find, &[&token, &conversation]).await.unwrap();
+            let rows = client.query(&find, &[&vec![&key]]).await.unwrap();
             assert_eq!(rows.len(), 1);
             if let Work::Append(n) = work {
                 let rids: Vec<Vec<u8>> = (0..n).map(|_| rid()).collect();
@@ -257,6 +260,18 @@ async fn pages(clients: &[Client]) {
     );
 }
 
+async fn sizes(client: &tokio_postgres::Client, when: &str) {
+    let size = "SELECT (SELECT count(*) FROM record), sum(pg_table_size(inhrelid))::bigint, sum(pg_indexes_size(inhrelid))::bigint \
+                FROM pg_inherits WHERE inhparent = 'record'::regclass";
+    let row = client.query_one(size, &[]).await.unwrap();
+    let (count, table, indexes): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    println!(
+        "{count} records: {} bytes each in the table, {} in its indexes{when}",
+        table / count,
+        indexes / count
+    );
+}
+
 #[tokio::main(flavor = "multi_thread")]
 async fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -304,16 +319,19 @@ async fn main() {
     let (client, connection) =
         tokio_postgres::connect(&database, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
-    let size = "SELECT (SELECT count(*) FROM record), sum(pg_table_size(inhrelid))::bigint, sum(pg_indexes_size(inhrelid))::bigint \
-                FROM pg_inherits WHERE inhparent = 'record'::regclass";
-    let row = client.query_one(size, &[]).await.unwrap();
-    let (count, table, indexes): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    sizes(&client, "").await;
+    quotas.pack_after_days = 0;
+    let began = Instant::now();
+    let report = team.clone().quotas(quotas).upkeep().await.unwrap();
+    let seconds = began.elapsed().as_secs_f64();
     println!(
-        "{count} records: {} bytes each in the table, {} in its indexes",
-        table / count,
-        indexes / count
+        "{} records moved into packs in {seconds:.1} s, {:.0} a second",
+        report.packed,
+        report.packed as f64 / seconds
     );
-    println!("{}", json!({ "records": count, "table": table, "indexes": indexes }));
+    client.batch_execute("VACUUM FULL record").await.unwrap();
+    sizes(&client, ", once they are packed").await;
+    pages(&all).await;
     stop.cancel();
     drop(serving.await);
     drop(client);

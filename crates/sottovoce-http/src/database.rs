@@ -17,7 +17,8 @@ pub use value::{Row, Value};
 /// One statement of a transaction. The text is always a constant of this crate: what requests bring are values.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// The statement, with parameters `$1`, `$2`, … and `IN_LIST($1)` for membership in a list.
+    /// The statement, with parameters `$1`, `$2`, …, `IN_LIST($1)` for membership in a list, and `EACH($1)` for a table of the values
+    /// of a list, whose column is `value`.
     pub sql: &'static str,
     /// The values of its parameters.
     pub values: Vec<Value>,

@@ -31,5 +31,5 @@ pub use team::{Quotas, Team, UpkeepReport};
 #[doc(hidden)]
 pub mod statements {
     pub use crate::database::APPEND;
-    pub use crate::team::{FIND_CALLER, digest};
+    pub use crate::team::{FIND_CALLERS, digest};
 }

@@ -7,6 +7,7 @@ mod conversation;
 mod export;
 mod grant;
 mod invitation;
+mod lookup;
 mod member;
 mod object;
 mod organisation;
@@ -24,9 +25,11 @@ use sottovoce_sync::Remote;
 
 use crate::database::{Database, Outcome, Row, Step, Value};
 use crate::error::{Error, Result};
+use crate::team::lookup::Lookups;
+pub use caller::digest;
 pub(crate) use caller::{Caller, Place};
-pub use caller::{FIND as FIND_CALLER, digest};
 pub(crate) use export::Export;
+pub use lookup::FIND_CALLERS;
 pub(crate) use member::check_profile;
 pub use upkeep::UpkeepReport;
 
@@ -68,12 +71,19 @@ pub struct Team {
     objects: Arc<dyn Remote>,
     clock: Arc<dyn Clock>,
     quotas: Quotas,
+    lookups: Arc<Lookups>,
 }
 
 impl Team {
     /// Organisations whose records are in this database, and whose artifacts and packs are in this object store.
     pub fn new(database: Arc<dyn Database>, objects: Arc<dyn Remote>) -> Self {
-        Self { database, objects, clock: Arc::new(SystemClock), quotas: Quotas::default() }
+        Self {
+            database,
+            objects,
+            clock: Arc::new(SystemClock),
+            quotas: Quotas::default(),
+            lookups: Arc::default(),
+        }
     }
 
     /// Uses another clock.

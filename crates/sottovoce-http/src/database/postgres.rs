@@ -198,7 +198,13 @@ async fn append(client: &impl GenericClient, batch: &RecordBatch) -> Result<Opti
 }
 
 fn dialect(sql: &'static str) -> Cow<'static, str> {
-    if sql.contains("IN_LIST") { sql.replace("IN_LIST", "= ANY").into() } else { sql.into() }
+    match sql.contains("IN_LIST(") || sql.contains("EACH(") {
+        true => sql
+            .replace("IN_LIST(", "= ANY(")
+            .replace("EACH($1)", "(SELECT unnest($1::bytea[]) AS value)")
+            .into(),
+        false => sql.into(),
+    }
 }
 
 fn read(row: &tokio_postgres::Row) -> Result<Row> {

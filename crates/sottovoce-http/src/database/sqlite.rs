@@ -163,7 +163,8 @@ fn begin(connection: &mut Connection) -> Result<Transaction<'_>> {
 }
 
 fn run(connection: &Connection, step: &Step) -> Result<Vec<Row>> {
-    let sql = step.sql.replace("IN_LIST", "IN rarray").replace('$', "?");
+    let sql =
+        step.sql.replace("IN_LIST(", "IN rarray(").replace("EACH(", "rarray(").replace('$', "?");
     let mut statement = connection.prepare_cached(&sql).map_err(failed)?;
     let columns = statement.column_count();
     let values = rusqlite::params_from_iter(step.values.iter().map(bound));

@@ -8,14 +8,6 @@ use crate::error::{Error, Result};
 use crate::team::text::{Stored, id};
 use crate::team::{Team, must, step, values};
 
-/// Finds who has a token, and what that member may do with a conversation.
-pub const FIND: &str = "\
-SELECT m.id, m.org, m.role, t.device, t.id, t.expires, c.id, c.last, g.level \
-FROM token t JOIN member m ON m.id = t.member \
-LEFT JOIN conversation c ON c.id = $2 AND c.org = m.org \
-LEFT JOIN grant_ g ON g.conversation = c.id AND g.member = m.id \
-WHERE t.sha256 = $1";
-
 /// Orders the transactions that change an organisation, and numbers its audit.
 const LOCK: &str = "UPDATE org SET audited = audited + 1 WHERE id = $1 RETURNING audited";
 
@@ -95,23 +87,25 @@ impl Team {
     /// Who has this token. `conversation` may be any identifier.
     pub(crate) async fn caller(&self, token: &Secret, conversation: Option<Id>) -> Result<Caller> {
         let sha256 = digest(token);
-        let rows = self.rows(FIND, values![sha256.clone(), conversation]).await?;
-        let row = rows.first().filter(|row| row.int(5) > self.now()).ok_or(Error::Unauthorized)?;
-        let place = match row.bytes(6) {
+        let mut key = sha256.clone();
+        key.extend(conversation.iter().flat_map(|id| id.as_bytes()));
+        let found = self.lookups.find(&self.database, key).await?;
+        let row = found.filter(|row| row.int(6) > self.now()).ok_or(Error::Unauthorized)?;
+        let place = match row.bytes(7) {
             Some(_) => Some(Place {
-                id: id(row, 6)?,
-                last: row.int(7),
-                level: row.maybe_int(8).and_then(Level::from_number),
+                id: id(&row, 7)?,
+                last: row.int(8),
+                level: row.maybe_int(9).and_then(Level::from_number),
             }),
             None => None,
         };
         Ok(Caller {
-            member: id(row, 0)?,
-            org: id(row, 1)?,
-            role: Role::read(row, 2)?,
-            device: id(row, 3)?,
-            token: id(row, 4)?,
-            expires: row.int(5),
+            member: id(&row, 1)?,
+            org: id(&row, 2)?,
+            role: Role::read(&row, 3)?,
+            device: id(&row, 4)?,
+            token: id(&row, 5)?,
+            expires: row.int(6),
             sha256,
             place,
         })

@@ -70,6 +70,16 @@ async fn values_come_back_as_they_were_given() {
         )
         .await;
         assert_eq!(found.iter().map(|row| row.int(0)).collect::<Vec<_>>(), [i64::MIN, -1]);
+        let list = Value::List(vec![vec![255; 16], vec![3; 16]]);
+        let each = "SELECT p.value, o.created FROM EACH($1) p LEFT JOIN org o ON o.id = substr(p.value, 1, 16) ORDER BY p.value";
+        let found = rows(&*database, each, vec![list]).await;
+        assert_eq!(
+            found,
+            [
+                Row(vec![vec![3; 16].into(), Value::Null]),
+                Row(vec![vec![255; 16].into(), (-1).into()])
+            ]
+        );
         // Null, empty and other bytes stay apart, whatever they look like.
         let member =
             "INSERT INTO member (id, org, role, created, profile) VALUES ($1, $2, 1, 0, $3)";

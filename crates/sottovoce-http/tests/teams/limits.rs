@@ -29,9 +29,8 @@ async fn what_is_larger_than_allowed_is_refused_and_changes_nothing() {
             forgetting(2, &(600..1200).collect::<Vec<_>>()),
         ];
         assert_eq!(post(halves.to_vec()).await, 413);
-        for wrong in
-            [vec![], vec![sealed(0)], vec![message(1), message(1)], vec![forgetting(1, &[])]]
-        {
+        assert_eq!(post(vec![message(1), message(1)]).await, 409);
+        for wrong in [vec![], vec![sealed(0)], vec![forgetting(1, &[])]] {
             assert_eq!(post(wrong).await, 400);
         }
         assert!(owner.read(conversation).await.is_empty());
