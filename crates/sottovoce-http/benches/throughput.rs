@@ -1,7 +1,8 @@
 //! Appends, batches and empty polls a second through the server, against bare PostgreSQL with the same statements in the same run:
 //! `SOTTOVOCE_POSTGRES=$(crates/sottovoce-http/start-postgres FOLDER) cargo bench -p sottovoce-http`
 //!
-//! The clients, the server and PostgreSQL share this machine. `-- --records N` sets how many records the large table has.
+//! The clients, the server and PostgreSQL share this machine. `-- --records N` sets how many records the large table has, 0 for
+//! none.
 
 #![allow(
     clippy::print_stdout,
@@ -309,7 +310,19 @@ async fn main() {
     compare("appends of 20, a conversation each", &own, Work::Append(20)).await;
     compare("appends of 1, one conversation", &same, Work::Append(1)).await;
     compare("empty polls", &own, Work::Poll).await;
-    let all = fill(&own[0], records).await;
+    let many: Vec<Client> = own.iter().cycle().take(8 * CLIENTS).cloned().collect();
+    compare("empty polls, 64 clients", &many, Work::Poll).await;
+    if records > 0 {
+        large(&own[0], &team, quotas, &database, records).await;
+    }
+    stop.cancel();
+    drop(serving.await);
+    admin.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
+}
+
+/// What happens in a large table, and once its records are in packs.
+async fn large(owner: &Client, team: &Team, mut quotas: Quotas, database: &str, records: usize) {
+    let all = fill(owner, records).await;
     pages(&all).await;
     let spread: Vec<Client> =
         all.iter().step_by(all.len() / CLIENTS).take(CLIENTS).cloned().collect();
@@ -317,7 +330,7 @@ async fn main() {
     compare("appends of 20, in the large table", &spread, Work::Append(20)).await;
     compare("empty polls, in the large table", &spread, Work::Poll).await;
     let (client, connection) =
-        tokio_postgres::connect(&database, tokio_postgres::NoTls).await.unwrap();
+        tokio_postgres::connect(database, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     sizes(&client, "").await;
     quotas.pack_after_days = 0;
@@ -332,8 +345,4 @@ async fn main() {
     client.batch_execute("VACUUM FULL record").await.unwrap();
     sizes(&client, ", once they are packed").await;
     pages(&all).await;
-    stop.cancel();
-    drop(serving.await);
-    drop(client);
-    admin.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
 }

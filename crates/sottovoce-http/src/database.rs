@@ -2,6 +2,7 @@
 
 mod connect;
 mod open;
+mod options;
 mod postgres;
 mod schema;
 mod sqlite;
@@ -10,7 +11,8 @@ mod value;
 use async_trait::async_trait;
 
 use crate::error::Result;
-pub use open::{DatabaseOptions, open_database};
+pub use open::open_database;
+pub use options::DatabaseOptions;
 pub use postgres::APPEND;
 pub use value::{Row, Value};
 

@@ -10,7 +10,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::database::open::DatabaseOptions;
+use crate::database::options::DatabaseOptions;
 use crate::error::{Error, Result};
 
 /// A pool of connections that are opened when they are needed.
@@ -24,6 +24,9 @@ pub(super) fn pool(address: &str, options: DatabaseOptions) -> Result<Pool> {
     }
     config.application_name("sottovoce");
     config.connect_timeout(options.wait.max(std::time::Duration::from_secs(1)));
+    // A server that has vanished is noticed.
+    config.keepalives_idle(options.statement);
+    config.tcp_user_timeout(options.statement);
     let milliseconds = options.statement.as_millis();
     let server = config.get_options().unwrap_or_default();
     config.options(format!(

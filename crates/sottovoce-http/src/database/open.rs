@@ -1,30 +1,12 @@
 //! Opens a database by its address
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::database::Database;
+use crate::database::options::DatabaseOptions;
 use crate::database::postgres::Postgres;
 use crate::database::sqlite::Sqlite;
 use crate::error::{Error, Result};
-
-/// How a database is used.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct DatabaseOptions {
-    /// The most connections of this process to PostgreSQL: 16.
-    pub connections: usize,
-    /// How long a request waits for a free connection: 2 seconds.
-    pub wait: Duration,
-    /// How long one statement may take: 30 seconds.
-    pub statement: Duration,
-}
-
-impl Default for DatabaseOptions {
-    fn default() -> Self {
-        Self { connections: 16, wait: Duration::from_secs(2), statement: Duration::from_secs(30) }
-    }
-}
 
 /// Opens a database and brings its tables up to date: PostgreSQL at `postgres://USER:PASSWORD@HOST:PORT/NAME`, or else the SQLite
 /// file at this path, which is created if it does not exist. A PostgreSQL beyond this machine must speak TLS with a certificate

@@ -7,7 +7,7 @@ use deadpool_postgres::{GenericClient, Object, Pool, PoolError};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
 
-use crate::database::open::DatabaseOptions;
+use crate::database::options::DatabaseOptions;
 use crate::database::schema::{Change, LOCK, MIGRATIONS};
 use crate::database::value::{Row, Value};
 use crate::database::{Database, Load, Outcome, Positions, RecordBatch, Step, connect};

@@ -12,7 +12,7 @@ use rusqlite::{
 };
 use tokio::sync::Semaphore;
 
-use crate::database::open::DatabaseOptions;
+use crate::database::options::DatabaseOptions;
 use crate::database::schema::{Change, MIGRATIONS};
 use crate::database::value::{Row, Value};
 use crate::database::{Database, Load, Outcome, Positions, RecordBatch, Step};

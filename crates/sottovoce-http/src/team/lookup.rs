@@ -19,8 +19,7 @@ FROM EACH($1) p JOIN token t ON t.sha256 = substr(p.value, 1, 32) JOIN member m 
 LEFT JOIN conversation c ON c.id = substr(p.value, 33, 16) AND c.org = m.org \
 LEFT JOIN grant_ g ON g.conversation = c.id AND g.member = m.id";
 
-/// How many statements run at the same time, and how many lookups one has at most.
-const RUNNING: usize = 2;
+/// The most lookups of one statement.
 const TOGETHER: usize = 256;
 
 /// Lookups that wait for a statement.
@@ -30,7 +29,7 @@ pub(super) struct Lookups(Mutex<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<Waiting>,
-    running: usize,
+    is_running: bool,
 }
 
 #[derive(Debug)]
@@ -50,9 +49,7 @@ impl Lookups {
         let is_first = {
             let mut queue = self.queue();
             queue.waiting.push(Waiting { key, answer });
-            let is_first = queue.running < RUNNING;
-            queue.running += usize::from(is_first);
-            is_first
+            !std::mem::replace(&mut queue.is_running, true)
         };
         if is_first {
             // A task of its own: whoever asked may leave, and the others still wait.
@@ -67,7 +64,7 @@ impl Lookups {
                 let mut queue = self.queue();
                 let some = queue.waiting.len().min(TOGETHER);
                 if some == 0 {
-                    queue.running -= 1;
+                    queue.is_running = false;
                     return;
                 }
                 queue.waiting.drain(..some).collect::<Vec<_>>()
