@@ -36,7 +36,6 @@ impl Sqlite {
             let mut connection = Connection::open(&path).map_err(failed)?;
             connection.busy_timeout(options.statement).map_err(failed)?;
             rusqlite::vtab::array::load_module(&connection).map_err(failed)?;
-            connection.set_prepared_statement_cache_capacity(128);
             // `secure_delete` overwrites what is deleted: what was forgotten is not found in free pages.
             let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
                            PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 256;";
@@ -165,7 +164,7 @@ fn begin(connection: &mut Connection) -> Result<Transaction<'_>> {
 fn run(connection: &Connection, step: &Step) -> Result<Vec<Row>> {
     let sql =
         step.sql.replace("IN_LIST(", "IN rarray(").replace("EACH(", "rarray(").replace('$', "?");
-    let mut statement = connection.prepare_cached(&sql).map_err(failed)?;
+    let mut statement = connection.prepare(&sql).map_err(failed)?;
     let columns = statement.column_count();
     let values = rusqlite::params_from_iter(step.values.iter().map(bound));
     let mut rows = statement.query(values).map_err(failed)?;
@@ -185,15 +184,15 @@ fn run(connection: &Connection, step: &Step) -> Result<Vec<Row>> {
 fn append(transaction: &Transaction<'_>, batch: &RecordBatch) -> Result<Option<Positions>> {
     let conversation = &batch.conversation;
     let select = "SELECT last FROM conversation WHERE id = ?1";
-    let mut select = transaction.prepare_cached(select).map_err(failed)?;
+    let mut select = transaction.prepare(select).map_err(failed)?;
     let before: Option<i64> =
         select.query_row([conversation], |row| row.get(0)).optional().map_err(failed)?;
     let Some(before) = before else { return Ok(None) };
     let find = "SELECT pos FROM record WHERE conversation = ?1 AND rid = ?2";
-    let mut find = transaction.prepare_cached(find).map_err(failed)?;
+    let mut find = transaction.prepare(find).map_err(failed)?;
     let insert = "INSERT INTO record (conversation, pos, at, size, kind, rid, device, sealed, forgets) \
                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    let mut insert = transaction.prepare_cached(insert).map_err(failed)?;
+    let mut insert = transaction.prepare(insert).map_err(failed)?;
     let (mut last, mut bytes) = (before, 0);
     let mut positions = Vec::with_capacity(batch.records.len());
     for record in &batch.records {
@@ -223,7 +222,7 @@ fn append(transaction: &Transaction<'_>, batch: &RecordBatch) -> Result<Option<P
     }
     if last > before {
         let update = "UPDATE conversation SET last = ?2, bytes = bytes + ?3 WHERE id = ?1";
-        let mut update = transaction.prepare_cached(update).map_err(failed)?;
+        let mut update = transaction.prepare(update).map_err(failed)?;
         update.execute(params![conversation, last, bytes]).map_err(failed)?;
     }
     Ok(Some(Positions { positions, last }))
