@@ -240,7 +240,15 @@ impl Member {
         let (member, at) = (self.clone(), std::panic::Location::caller());
         async move {
             let path = format!("context/conversations/{conversation}/messages");
-            let appended = member.post(&path, json!({ "records": records })).await;
+            let mut appended = member.post(&path, json!({ "records": records })).await;
+            // A busy server asks to come back.
+            for _ in 0..20 {
+                if appended.status != 503 {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                appended = member.post(&path, json!({ "records": records })).await;
+            }
             assert_eq!(appended.status, 200, "{} at {at}", appended.text());
             serde_json::from_value(appended.json()["positions"].clone()).unwrap()
         }
