@@ -1,0 +1,210 @@
+//! The error: what happened, where, and what to do about it
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use sottovoce_sync::RemoteError;
+
+/// The result of what may fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why something failed. It contains neither contents nor secrets.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is none, or the caller may not know of it.
+    #[error("there is no such {what}")]
+    NotFound {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// The request shows no token, or none that is valid now.
+    #[error("the request shows no valid token")]
+    Unauthorized,
+    /// The caller's role or grant does not suffice.
+    #[error("{what}")]
+    Forbidden {
+        /// What is missing.
+        what: &'static str,
+    },
+    /// It contradicts what is stored.
+    #[error("{what}")]
+    Conflict {
+        /// What it contradicts.
+        what: &'static str,
+    },
+    /// The request is not one of this interface.
+    #[error("{what}")]
+    Invalid {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Something is longer than allowed.
+    #[error("{what} may have at most {most}")]
+    TooLarge {
+        /// What is too long.
+        what: &'static str,
+        /// The most that it may have, in bytes or in records.
+        most: usize,
+    },
+    /// The body did not arrive in time.
+    #[error("the body of the request did not arrive in time")]
+    TooSlow,
+    /// A member, an organisation or an address asks too often.
+    #[error("{who} asks too often")]
+    TooMany {
+        /// Whose requests are counted.
+        who: &'static str,
+        /// After how many seconds to repeat the request.
+        seconds: u64,
+    },
+    /// The organisation has used what it may store.
+    #[error("the organisation may not store more")]
+    Quota,
+    /// There is no room for a further one.
+    #[error("there are as many {what} as are allowed")]
+    Full {
+        /// Of what there are too many.
+        what: &'static str,
+    },
+    /// All connections of the database, or all memory for bodies, are in use.
+    #[error("the server is busy")]
+    Busy,
+    /// The database cannot be reached, or has broken off. What was asked may have happened all the same.
+    #[error("the database cannot be reached")]
+    Unavailable,
+    /// The database refuses something.
+    #[error("the database refuses: {code}")]
+    Database {
+        /// The database's own code for it.
+        code: String,
+    },
+    /// A newer version of this program has changed the database.
+    #[error("the database has version {found}, and this program knows versions up to {known}")]
+    Newer {
+        /// The version of the database.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// The address of the database cannot be used.
+    #[error("the address of the database {reason}")]
+    DatabaseAddress {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The object store failed.
+    #[error(transparent)]
+    Objects(#[from] RemoteError),
+    /// A stored object is missing or was changed.
+    #[error("the object store has lost or changed {what}")]
+    Damaged {
+        /// What it was.
+        what: &'static str,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    NoRandom,
+    /// The server cannot listen at the address.
+    #[error("cannot listen at {address}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// The operating system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file cannot be used.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NotFound { .. } => {
+                "check the identifier, and ask for a grant if it is somebody else's"
+            }
+            Self::Unauthorized => {
+                "send `Authorization: Bearer TOKEN` with a token that was neither revoked nor has expired"
+            }
+            Self::Forbidden { .. } => "ask somebody who may do it",
+            Self::Invalid { .. } => "see /openapi.json",
+            Self::TooLarge { .. } => "send it in several requests",
+            Self::TooSlow => "send the whole body at once",
+            Self::TooMany { .. } | Self::Busy | Self::Unavailable => {
+                "repeat the request after the time that the header Retry-After tells"
+            }
+            Self::Quota => "delete artifacts or conversations, or ask the operator for more",
+            Self::Full { .. } => "remove some first",
+            Self::Newer { .. } => {
+                "run the newer version of this program, or restore the database from before its migration"
+            }
+            Self::DatabaseAddress { .. } => {
+                "use postgres://USER:PASSWORD@HOST/DATABASE, or the path of a file for SQLite"
+            }
+            Self::Database { .. } => "see the log of the database",
+            Self::Damaged { .. } => "restore the object store from its backup",
+            Self::Address { .. } => "choose another address or port",
+            Self::Conflict { .. } | Self::Objects(_) | Self::NoRandom | Self::File { .. } => {
+                return None;
+            }
+        })
+    }
+
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::NotFound { .. } => 404,
+            Self::Unauthorized => 401,
+            Self::Forbidden { .. } => 403,
+            Self::Conflict { .. } | Self::Full { .. } => 409,
+            Self::Invalid { .. } => 400,
+            Self::TooLarge { .. } => 413,
+            Self::TooSlow => 408,
+            Self::TooMany { .. } | Self::Quota => 429,
+            Self::Busy | Self::Unavailable => 503,
+            Self::Objects(error) if error.is_transient() => 503,
+            _ => 500,
+        }
+    }
+
+    /// A fixed word for programs.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not-found",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden { .. } => "forbidden",
+            Self::Conflict { .. } => "conflict",
+            Self::Full { .. } => "full",
+            Self::Invalid { .. } => "invalid",
+            Self::TooLarge { .. } => "too-large",
+            Self::TooSlow => "too-slow",
+            Self::TooMany { .. } => "too-many-requests",
+            Self::Quota => "quota",
+            Self::Busy => "busy",
+            Self::Unavailable => "unavailable",
+            Self::Objects(_) => "object-store",
+            Self::Damaged { .. } => "damaged",
+            _ => "internal",
+        }
+    }
+
+    /// After how many seconds to repeat the request, if that may help.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::TooMany { seconds, .. } => Some((*seconds).max(1)),
+            Self::Quota => Some(3600),
+            Self::Busy => Some(1),
+            Self::Unavailable => Some(2),
+            Self::Objects(error) if error.is_transient() => Some(5),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Answers requests: finds the route, the caller and the limits, and turns errors into answers
+
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use subtle::ConstantTimeEq;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::Secret;
+use crate::error::{Error, Result};
+use crate::server::body::{Body, Memory};
+use crate::server::limits::Limits;
+use crate::server::metrics::Metrics;
+use crate::server::rates::Rates;
+use crate::server::reply::{JSON, OPEN_METRICS, json, not_allowed, problem, whole};
+use crate::server::routes::{Found, Ids, Operation, find};
+use crate::server::watch::Watch;
+use crate::team::{Caller, Team};
+
+/// The description of the interface.
+const DESCRIPTION: &str = include_str!("../../openapi.json");
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Handler {
+    pub(super) team: Team,
+    operator: Option<Secret>,
+    pub(super) rates: Rates,
+    pub(super) memory: Memory,
+    pub(super) metrics: Metrics,
+    pub(super) watch: Watch,
+    /// When the database last answered a question about health.
+    healthy: Mutex<Option<Instant>>,
+    /// Cancelled when the server ends.
+    pub(super) stop: CancellationToken,
+}
+
+impl Handler {
+    pub(super) fn new(
+        team: Team,
+        operator: Option<Secret>,
+        limits: Limits,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            team,
+            operator,
+            rates: Rates::new(limits),
+            memory: Memory::new(limits.memory),
+            metrics: Metrics::default(),
+            watch: Watch::new(limits.look),
+            healthy: Mutex::default(),
+            stop,
+        }
+    }
+
+    pub(super) async fn answer(&self, request: Request<Incoming>, peer: IpAddr) -> Response<Body> {
+        let began = Instant::now();
+        let (response, may_wait) = match find(request.method(), request.uri().path()) {
+            Found::Nothing => (problem(&Error::NotFound { what: "path" }), false),
+            Found::Methods(methods) => (not_allowed(&methods), false),
+            Found::Route(operation, ids) => {
+                let answered = self.route(operation, ids, request, peer).await;
+                let may_wait = matches!(operation, Operation::Changes | Operation::Conversations);
+                (answered.unwrap_or_else(|error| failed(operation, &error)), may_wait)
+            }
+        };
+        self.metrics.count_answer(response.status());
+        if !may_wait {
+            self.metrics.count_time(began.elapsed());
+        }
+        response
+    }
+
+    async fn route(
+        &self,
+        operation: Operation,
+        ids: Ids,
+        request: Request<Incoming>,
+        peer: IpAddr,
+    ) -> Result<Response<Body>> {
+        match operation {
+            Operation::Health => self.health().await,
+            Operation::Description => Ok(whole(JSON, DESCRIPTION)),
+            Operation::Metrics => {
+                self.check_operator(request.headers(), peer)?;
+                let text = self.metrics.text(self.team.database().load(), self.watch.waiting());
+                Ok(whole(OPEN_METRICS, text))
+            }
+            Operation::CreateOrganisation => {
+                self.check_operator(request.headers(), peer)?;
+                self.create_organisation(request).await
+            }
+            Operation::Accept => {
+                self.rates.check_stranger(peer)?;
+                self.rates.count_stranger(peer);
+                self.accept(request).await
+            }
+            _ => {
+                let (token, caller) = self.caller(request.headers(), ids, peer).await?;
+                self.rates.count_request(&caller)?;
+                if ids.org != Some(caller.org) {
+                    return Err(Error::NotFound { what: "organisation" });
+                }
+                self.operate(operation, ids, caller, token, request).await
+            }
+        }
+    }
+
+    /// Who asks. What is asked without a valid token is counted by address.
+    async fn caller(
+        &self,
+        headers: &HeaderMap,
+        ids: Ids,
+        peer: IpAddr,
+    ) -> Result<(Secret, Caller)> {
+        let found = match bearer(headers) {
+            Some(token) => {
+                self.team.caller(&token, ids.conversation).await.map(|caller| (token, caller))
+            }
+            None => Err(Error::Unauthorized),
+        };
+        if matches!(found, Err(Error::Unauthorized)) {
+            self.rates.check_stranger(peer)?;
+            self.rates.count_stranger(peer);
+        }
+        found
+    }
+
+    fn check_operator(&self, headers: &HeaderMap, peer: IpAddr) -> Result<()> {
+        let is_operator =
+            self.operator.as_ref().zip(bearer(headers)).is_some_and(|(operator, token)| {
+                operator.as_bytes().ct_eq(token.as_bytes()).into()
+            });
+        if is_operator {
+            return Ok(());
+        }
+        self.rates.check_stranger(peer)?;
+        self.rates.count_stranger(peer);
+        Err(Error::Unauthorized)
+    }
+
+    async fn health(&self) -> Result<Response<Body>> {
+        let state = match self.stop.is_cancelled() {
+            true => "stopping",
+            false => {
+                // Anybody may ask, and the database is asked once a second.
+                let known = *self.healthy.lock().unwrap_or_else(PoisonError::into_inner);
+                if known.is_none_or(|at| at.elapsed() > Duration::from_secs(1)) {
+                    self.team.is_empty().await?;
+                    *self.healthy.lock().unwrap_or_else(PoisonError::into_inner) =
+                        Some(Instant::now());
+                }
+                "ready"
+            }
+        };
+        let status =
+            if state == "ready" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        Ok(json(status, &serde_json::json!({ "state": state })))
+    }
+}
+
+fn failed(operation: Operation, error: &Error) -> Response<Body> {
+    let response = problem(error);
+    if response.status().is_server_error() {
+        tracing::warn!(?operation, %error, "a request failed");
+    }
+    response
+}
+
+/// The token of a request.
+fn bearer(headers: &HeaderMap) -> Option<Secret> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    if scheme.eq_ignore_ascii_case("bearer") { token.trim().parse().ok() } else { None }
+}

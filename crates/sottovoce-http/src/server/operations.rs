@@ -1,0 +1,293 @@
+//! What each route does, once the caller is known
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use crate::api::{
+    AcceptInvitation, Append, ChangeMember, CreateInvitation, CreateOrganisation, CreateToken,
+    Level, MAX_ARTIFACT, MAX_BODY, Page, Role, Secret, SetGrant,
+};
+use crate::error::{Error, Result};
+use crate::server::body::Body;
+use crate::server::handler::Handler;
+use crate::server::query::Query;
+use crate::server::reply::{BYTES, LINES, json, nothing, reply, whole};
+use crate::server::routes::{Ids, Operation};
+use crate::team::{Caller, Export, Place, check_profile};
+
+/// The most bytes of a request that appends no records.
+const SMALL: usize = 128 << 10;
+
+/// How many pieces of an export wait for a client that reads slowly.
+const PIECES: usize = 2;
+
+impl Handler {
+    pub(super) async fn create_organisation(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>> {
+        let body: CreateOrganisation = self.body(request, SMALL).await?;
+        check_profile(body.profile.as_ref())?;
+        Ok(json(StatusCode::CREATED, &self.team.create_organisation(body.profile).await?))
+    }
+
+    pub(super) async fn accept(&self, request: Request<Incoming>) -> Result<Response<Body>> {
+        let body: AcceptInvitation = self.body(request, SMALL).await?;
+        check_profile(body.profile.as_ref())?;
+        Ok(json(StatusCode::CREATED, &self.team.accept(body).await?))
+    }
+
+    pub(super) async fn operate(
+        &self,
+        operation: Operation,
+        ids: Ids,
+        caller: Caller,
+        token: Secret,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>> {
+        let team = &self.team;
+        let query = Query::parse(request.uri().query())?;
+        let ok = StatusCode::OK;
+        match operation {
+            Operation::Organisation => Ok(json(ok, &team.organisation(&caller).await?)),
+            Operation::Members => Ok(json(ok, &team.members(&caller).await?)),
+            Operation::ChangeMember => {
+                let member = ids.other("member")?;
+                let body: ChangeMember = self.body(request, SMALL).await?;
+                team.change_member(&caller, member, body).await?;
+                Ok(nothing())
+            }
+            Operation::RemoveMember => {
+                team.remove_member(&caller, ids.other("member")?).await?;
+                Ok(nothing())
+            }
+            Operation::Invite => {
+                caller.needs(Role::Admin)?;
+                let body: CreateInvitation = self.body(request, SMALL).await?;
+                Ok(json(StatusCode::CREATED, &team.invite(&caller, &body).await?))
+            }
+            Operation::Invitations => {
+                caller.needs(Role::Admin)?;
+                Ok(json(ok, &team.invitations(&caller).await?))
+            }
+            Operation::Withdraw => {
+                caller.needs(Role::Admin)?;
+                team.withdraw(&caller, ids.other("invitation")?).await?;
+                Ok(nothing())
+            }
+            Operation::IssueToken => {
+                let body: CreateToken = self.body(request, SMALL).await?;
+                Ok(json(StatusCode::CREATED, &team.issue_token(&caller, &body).await?))
+            }
+            Operation::Tokens => Ok(json(ok, &team.tokens(&caller).await?)),
+            Operation::RevokeToken => {
+                team.revoke_token(&caller, ids.other("token")?).await?;
+                Ok(nothing())
+            }
+            Operation::Audit => {
+                caller.needs(Role::Admin)?;
+                Ok(json(ok, &team.audit(&caller, query.after, query.limit).await?))
+            }
+            Operation::Export => {
+                let export = Export::begin(team.clone(), &caller, token).await?;
+                Ok(self.export(export))
+            }
+            Operation::CreateConversation => {
+                Ok(json(StatusCode::CREATED, &team.create_conversation(&caller).await?))
+            }
+            Operation::Conversations => self.conversations(caller, token, query).await,
+            _ => self.operate_in_conversation(operation, ids, caller, token, query, request).await,
+        }
+    }
+
+    async fn operate_in_conversation(
+        &self,
+        operation: Operation,
+        ids: Ids,
+        caller: Caller,
+        token: Secret,
+        query: Query,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>> {
+        let team = &self.team;
+        match operation {
+            Operation::Read => self.page(caller.place(Level::Read)?, query).await,
+            Operation::Changes => self.changes(caller, token, query).await,
+            Operation::Append => {
+                let place = caller.place(Level::Write)?;
+                self.append(&caller, place, request).await
+            }
+            Operation::DeleteConversation => {
+                team.delete_conversation(&caller, caller.manages()?).await?;
+                Ok(nothing())
+            }
+            Operation::Grants => {
+                let place = caller.manages().or_else(|_| caller.place(Level::Read))?;
+                Ok(json(StatusCode::OK, &team.grants(place).await?))
+            }
+            Operation::Grant => {
+                let (place, member) = (caller.manages()?, ids.other("member")?);
+                let body: SetGrant = self.body(request, SMALL).await?;
+                team.grant(&caller, place, member, body.level).await?;
+                Ok(nothing())
+            }
+            Operation::RevokeGrant => {
+                let is_own = ids.other == Some(caller.member);
+                let place = if is_own { caller.place(Level::Read)? } else { caller.manages()? };
+                team.revoke_grant(&caller, place, ids.other("member")?).await?;
+                Ok(nothing())
+            }
+            Operation::Artifacts => {
+                let artifacts = team.artifacts(caller.place(Level::Read)?).await?;
+                Ok(json(StatusCode::OK, &serde_json::json!({ "artifacts": artifacts })))
+            }
+            Operation::PutArtifact => {
+                let (place, artifact) = (caller.place(Level::Write)?, ids.other("artifact")?);
+                let (bytes, _memory) = self
+                    .memory
+                    .read(request.into_body(), MAX_ARTIFACT, self.rates.limits().body)
+                    .await?;
+                self.rates.count_bytes(team, &caller, bytes.len()).await?;
+                team.put_artifact(place, artifact, bytes).await?;
+                Ok(nothing())
+            }
+            Operation::Artifact => {
+                let place = caller.place(Level::Read)?;
+                Ok(whole(BYTES, team.artifact(place, ids.other("artifact")?).await?))
+            }
+            Operation::DeleteArtifact => {
+                let (place, artifact) = (caller.place(Level::Write)?, ids.other("artifact")?);
+                team.delete_artifact(&caller, place, artifact).await?;
+                Ok(nothing())
+            }
+            _ => Err(Error::NotFound { what: "path" }),
+        }
+    }
+
+    async fn append(
+        &self,
+        caller: &Caller,
+        place: Place,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>> {
+        let body: Append = self.body(request, MAX_BODY).await?;
+        let bytes = body.records.iter().map(|record| record.sealed.len()).sum();
+        let (records, forgets) =
+            (body.records.len(), body.records.iter().any(|record| !record.forgets.is_empty()));
+        // Forgetting is allowed also where nothing more may be stored.
+        if bytes > 0 {
+            self.rates.count_bytes(&self.team, caller, bytes).await?;
+        }
+        let appended = self.team.append(caller, place, body).await?;
+        self.metrics.count_records(records, bytes);
+        self.watch.announce(place.id, i64::try_from(appended.last).ok());
+        self.watch.announce(caller.org, None);
+        if forgets {
+            let team = self.team.clone();
+            tokio::spawn(async move { team.after_forgetting().await });
+        }
+        Ok(json(StatusCode::OK, &appended))
+    }
+
+    async fn page(&self, place: Place, query: Query) -> Result<Response<Body>> {
+        let page = match place.last > query.after {
+            true => self.team.page(place, query.after, query.limit).await?,
+            // The conversation's row says that there is nothing.
+            false => Page { records: Vec::new(), last: place.last.unsigned_abs() },
+        };
+        Ok(json(StatusCode::OK, &page))
+    }
+
+    /// Waits until there are records after a position.
+    async fn changes(
+        &self,
+        mut caller: Caller,
+        token: Secret,
+        query: Query,
+    ) -> Result<Response<Body>> {
+        let deadline = Instant::now() + query.wait;
+        let mut place = caller.place(Level::Read)?;
+        let mut marks = None;
+        while place.last <= query.after && Instant::now() < deadline && !self.stop.is_cancelled() {
+            match &mut marks {
+                // What is appended until the next look is a change.
+                None => marks = Some(self.watch.subscribe(place.id)),
+                Some(marks) => tokio::select! {
+                    _ = marks.changed() => {}
+                    () = sleep_until(deadline) => {}
+                    () = self.stop.cancelled() => {}
+                },
+            }
+            caller = self.team.caller(&token, Some(place.id)).await?;
+            place = caller.place(Level::Read)?;
+        }
+        self.page(place, query).await
+    }
+
+    /// Waits until the list differs from what was seen.
+    async fn conversations(
+        &self,
+        mut caller: Caller,
+        token: Secret,
+        query: Query,
+    ) -> Result<Response<Body>> {
+        let deadline = Instant::now() + query.wait;
+        let mut marks = self.watch.subscribe(caller.org);
+        loop {
+            let list = self.team.conversations(&caller).await?;
+            let is_old = query.seen == Some(list.seen);
+            if !is_old || Instant::now() >= deadline || self.stop.is_cancelled() {
+                return Ok(json(StatusCode::OK, &list));
+            }
+            tokio::select! {
+                _ = marks.changed() => {}
+                () = sleep_until(deadline) => {}
+                () = self.stop.cancelled() => {}
+            }
+            caller = self.team.caller(&token, None).await?;
+        }
+    }
+
+    fn export(&self, mut export: Export) -> Response<Body> {
+        let (pieces, body) = mpsc::channel(PIECES);
+        let time = self.rates.limits().unread;
+        tokio::spawn(async move {
+            loop {
+                let piece = match export.next().await {
+                    Ok(Some(lines)) => Some(Bytes::from(lines)),
+                    Ok(None) => None,
+                    // The answer breaks off, so that nobody takes it for the whole.
+                    Err(error) => return tracing::warn!(%error, "an export broke off"),
+                };
+                let is_last = piece.is_none();
+                if pieces.send_timeout(piece, time).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        reply(StatusCode::OK, LINES, Body::Pieces(body))
+    }
+
+    /// The JSON of a request. An empty body is an object without members.
+    async fn body<T: DeserializeOwned>(
+        &self,
+        request: Request<Incoming>,
+        most: usize,
+    ) -> Result<T> {
+        let (bytes, _memory) =
+            self.memory.read(request.into_body(), most, self.rates.limits().body).await?;
+        let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        serde_json::from_slice(text).map_err(|error| Error::Invalid {
+            // The error itself may quote the body.
+            what: format!(
+                "the body is not the JSON that this request has, at line {} column {}",
+                error.line(),
+                error.column()
+            ),
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! Tokens: issued, listed, revoked
+
+use crate::api::{Action, CreateToken, Id, NewToken, Role, Secret, Token, TokenList};
+use crate::database::Step;
+use crate::error::{Error, Result};
+use crate::team::caller::{Caller, Needs, digest};
+use crate::team::organisation::random;
+use crate::team::text::{Stored, id};
+use crate::team::{Team, must, step, time, values};
+
+const DAY: u64 = 24 * 60 * 60;
+
+/// How long a new member's token is valid, in seconds.
+pub(super) const NEW_MEMBERS_TOKEN: u64 = 90 * DAY;
+
+const ADD: &str = "INSERT INTO token (sha256, id, member, device, created, expires) VALUES ($1, $2, $3, $4, $5, $6)";
+const HAS_ROOM: &str = "SELECT 1 WHERE (SELECT count(*) FROM token WHERE member = $1) < $2";
+const LIST: &str =
+    "SELECT id, device, created, expires FROM token WHERE member = $1 ORDER BY created, id";
+/// Members revoke their own, and administrators those of members of no higher role.
+const REVOKE: &str = "\
+DELETE FROM token WHERE id = $1 AND member IN (SELECT id FROM member WHERE org = $2 AND (id = $3 OR (role <= $4 AND $4 >= $5))) \
+RETURNING id";
+
+impl Team {
+    pub(crate) async fn issue_token(
+        &self,
+        caller: &Caller,
+        request: &CreateToken,
+    ) -> Result<NewToken> {
+        let seconds = duration(request.seconds, NEW_MEMBERS_TOKEN, 366 * DAY)?;
+        let device = if request.same_device { caller.device } else { random()? };
+        let (token, add) = new_token(caller.member, device, self.now(), seconds)?;
+        let mut steps =
+            self.on_record(caller, Needs::Role(Role::Member), Action::IssueToken, token.id, None);
+        let most = i64::from(self.quotas.tokens);
+        steps.push(must(HAS_ROOM, values![caller.member, most], Error::Full { what: "tokens" }));
+        steps.push(add);
+        self.run(steps).await?;
+        Ok(token)
+    }
+
+    pub(crate) async fn tokens(&self, caller: &Caller) -> Result<TokenList> {
+        let token = |row: &crate::database::Row| {
+            Ok(Token {
+                id: id(row, 0)?,
+                device: id(row, 1)?,
+                issued: time(row.int(2)),
+                expires: time(row.int(3)),
+            })
+        };
+        let rows = self.rows(LIST, values![caller.member]).await?;
+        Ok(TokenList { tokens: rows.iter().map(token).collect::<Result<_>>()? })
+    }
+
+    pub(crate) async fn revoke_token(&self, caller: &Caller, token: Id) -> Result<()> {
+        let mut steps =
+            self.on_record(caller, Needs::Role(Role::Member), Action::RevokeToken, token, None);
+        let values =
+            values![token, caller.org, caller.member, caller.role.number(), Role::Admin.number()];
+        steps.push(must(REVOKE, values, Error::NotFound { what: "token" }));
+        self.run(steps).await.map(drop)
+    }
+}
+
+/// A new token, and the statement that stores its digest.
+pub(super) fn new_token(
+    member: Id,
+    device: Id,
+    now: i64,
+    seconds: u64,
+) -> Result<(NewToken, (Step, Option<Error>))> {
+    let (id, token) = (random()?, Secret::random().ok_or(Error::NoRandom)?);
+    let expires = after(now, seconds);
+    let add = step(ADD, values![digest(&token), id, member, device, now, expires]);
+    Ok((NewToken { id, token, device, expires: time(expires) }, add))
+}
+
+/// The time that is this many seconds later.
+pub(super) fn after(now: i64, seconds: u64) -> i64 {
+    now.saturating_add_unsigned(seconds.saturating_mul(1000))
+}
+
+/// A time in seconds that a request may choose.
+pub(super) fn duration(asked: Option<u64>, default: u64, most: u64) -> Result<u64> {
+    let seconds = asked.unwrap_or(default);
+    if (1..=most).contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(Error::Invalid { what: format!("`seconds` must be between 1 and {most}") })
+}
