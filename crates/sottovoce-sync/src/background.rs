@@ -120,9 +120,7 @@ impl Background {
         })
         .await;
     }
-}
 
-impl Background {
     /// Publishes what was said since the last sync, if that takes no longer than this. For a host that ends: what does not
     /// get out now goes out when it runs again.
     pub async fn finish(&self, longest: Duration) {

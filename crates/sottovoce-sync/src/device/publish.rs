@@ -83,8 +83,11 @@ impl Device {
         if std::mem::replace(is_checked, true) {
             return Ok(true);
         }
-        let head = self.objects.newest_head(self.state.device).await?;
+        let (head, is_torn) = self.objects.heads(self.state.device).await?;
         let written = head.map(|head| (head.n, head.token));
+        // Only a write of this device that was interrupted tears a head, and the journal tells of that one. Any other was
+        // written by a later state of this store, and is not to be written over.
+        let is_anothers = is_torn && self.state.pending.is_none();
         if let Some(pending) = self.state.pending.take() {
             let own = &mut self.state.own;
             if written == Some((pending.n, pending.token)) {
@@ -92,7 +95,7 @@ impl Device {
             }
         }
         let own = &self.state.own;
-        Ok(written == (own.n > 0).then_some((own.n, own.token)))
+        Ok(!is_anothers && written == (own.n > 0).then_some((own.n, own.token)))
     }
 
     /// Writes a round. Returns `false` if something of this stream is not at the remote.

@@ -131,6 +131,10 @@ impl Device {
             Slot::Unreadable(reason) => Some(*reason),
             Slot::Empty | Slot::Head(_) => None,
         });
+        if torn.is_some() {
+            // It may be a newer head whose answer was cut off, and not one that was never written completely.
+            self.keep_stream(device);
+        }
         let heads = [next.head(), other.head()].into_iter().flatten();
         let Some(head) = heads.max_by_key(|head| head.n) else {
             match torn {

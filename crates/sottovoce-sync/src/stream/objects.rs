@@ -98,9 +98,15 @@ impl Objects {
 
     /// The newer one of a device's two heads.
     pub(crate) async fn newest_head(&self, device: Id) -> SyncResult<Option<Head>> {
-        let (even, odd) = (self.slot(device, 0).await?, self.slot(device, 1).await?);
-        let heads = [even.head(), odd.head()].into_iter().flatten();
-        Ok(heads.max_by_key(|head| head.n))
+        Ok(self.heads(device).await?.0)
+    }
+
+    /// The newer one of a device's two heads, and whether one of them cannot be used.
+    pub(crate) async fn heads(&self, device: Id) -> SyncResult<(Option<Head>, bool)> {
+        let slots = [self.slot(device, 0).await?, self.slot(device, 1).await?];
+        let is_torn = slots.iter().any(|slot| matches!(slot, Slot::Unreadable(_)));
+        let heads = slots.into_iter().filter_map(Slot::head);
+        Ok((heads.max_by_key(|head| head.n), is_torn))
     }
 
     pub(crate) async fn put_head(&self, device: Id, head: &Head) -> SyncResult<()> {

@@ -1,7 +1,7 @@
 //! A few devices and a remote whose requests a test decides about
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -185,9 +185,15 @@ impl Machine {
         backup
     }
 
-    /// Puts a copy back, or one folder of it.
-    pub(crate) fn restore(&self, backup: &TempDir, below: &str) {
-        copy(&backup.path().join(below), &self.home.folder.join(below));
+    /// Puts a copy back.
+    pub(crate) fn restore(&self, backup: &TempDir) {
+        copy(backup.path(), &self.home.folder);
+    }
+
+    /// Puts one conversation of a copy back.
+    pub(crate) fn restore_scope(&self, backup: &TempDir, scope: &Scope) {
+        let below: PathBuf = scope.folder().unwrap().iter().collect();
+        copy(&backup.path().join(&below), &self.home.folder.join(&below));
     }
 
     pub(crate) async fn say(&self, text: &str) {
