@@ -1,6 +1,7 @@
 //! A conversation's settings, and the documents that belong to them.
 
 pub(crate) mod description;
+mod description_revs;
 pub(crate) mod forgotten_conversations;
 pub(crate) mod host_change;
 pub(crate) mod presets_document;

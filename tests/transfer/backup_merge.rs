@@ -272,6 +272,75 @@ fn a_message_whose_file_is_lost_comes_back_with_a_backup() {
     });
 }
 
+async fn name(store: &FileConversationStore, title: &'static str, tag: &'static str) {
+    let change = move |profile: &mut sottovoce::store::Profile| {
+        profile.rename(Some(title.to_owned()));
+        profile.tags = [tag.to_owned()].into();
+    };
+    store.change_profile(Box::new(change)).await.unwrap();
+}
+
+async fn is_named(store: &FileConversationStore, title: &str, tag: &str) {
+    let profile = store.profile().await.unwrap();
+    assert_eq!(profile.title.as_deref(), Some(title));
+    assert_eq!(profile.tags.iter().collect::<Vec<_>>(), [tag]);
+}
+
+#[test]
+fn a_rename_reaches_a_conversation_that_has_gone_on_and_an_older_backup_does_not_undo_it() {
+    block_on(async {
+        let (dirs, one, two) = twins(["a", "b"]).await;
+        name(&one, "first", "x").await;
+        talk(&two, ["mine"]).await;
+        talk(&one, ["c"]).await;
+        let older = export(&one, &dirs[2], "older.json").await;
+        import(&older, dirs[1].path()).await.unwrap();
+        is_named(&two, "first", "x").await;
+        name(&one, "second", "y").await;
+        talk(&two, ["mine too"]).await;
+        let newer = export(&one, &dirs[2], "newer.json").await;
+        import(&newer, dirs[1].path()).await.unwrap();
+        is_named(&two, "second", "y").await;
+        import(&older, dirs[1].path()).await.unwrap();
+        is_named(&two, "second", "y").await;
+        // What is chosen here afterwards is newer than that, and goes back.
+        name(&two, "third", "z").await;
+        import(&newer, dirs[1].path()).await.unwrap();
+        is_named(&two, "third", "z").await;
+        let back = export(&two, &dirs[2], "back.json").await;
+        import(&back, dirs[0].path()).await.unwrap();
+        is_named(&one, "third", "z").await;
+        one.change_profile(Box::new(|profile| profile.rename(None))).await.unwrap();
+        let file = export(&one, &dirs[2], "untitled.json").await;
+        import(&file, dirs[1].path()).await.unwrap();
+        assert_eq!(two.profile().await.unwrap().title, None);
+        is_sound(&one).await;
+        is_sound(&two).await;
+    });
+}
+
+#[test]
+fn another_conversation_keeps_its_name_until_the_imported_one_is_renamed() {
+    block_on(async {
+        let dirs = [tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap()];
+        let (one, two) = (open(dirs[0].path()).await, open(dirs[1].path()).await);
+        talk(&one, ["a", "b"]).await;
+        retitle(&one, 9).await;
+        name(&one, "theirs", "x").await;
+        talk(&two, ["mine"]).await;
+        name(&two, "ours", "o").await;
+        let file = export(&one, &dirs[2], "1.json").await;
+        for _ in 0..2 {
+            import(&file, dirs[1].path()).await.unwrap();
+            is_named(&two, "ours", "o").await;
+        }
+        name(&one, "renamed", "y").await;
+        let file = export(&one, &dirs[2], "2.json").await;
+        import(&file, dirs[1].path()).await.unwrap();
+        is_named(&two, "renamed", "y").await;
+    });
+}
+
 #[test]
 fn a_summary_of_other_numbers_hides_nothing_that_was_said_here() {
     block_on(async {

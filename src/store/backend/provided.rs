@@ -79,7 +79,7 @@ impl View {
         if profile == self.profile {
             return Ok(batch);
         }
-        profile.rev = self.profile.rev.saturating_add(1);
+        profile.take_revision(&self.profile, self.profile.rev);
         profile.seq = self.state.last_seq;
         let bytes = serde_json::to_vec(&profile)
             .ok()

@@ -228,7 +228,7 @@ impl Committer<'_> {
     }
 
     fn put_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
-        profile.rev = profile.rev.max(tail.head.profile()).saturating_add(1);
+        profile.take_revision(&tail.profile, tail.head.profile());
         self.restore_profile(tail, profile)
     }
 

@@ -1,10 +1,57 @@
-//! The descriptive part of the settings: title, tags, notes and costs, and which of them forgetting removes.
+//! The descriptive part of the settings: title, tags, notes and costs, which of them forgetting removes, and how those
+//! of two stores are merged.
 
 use zeroize::Zeroize;
 
+use crate::store::settings::description_revs::Versioned;
 use crate::store::settings::profile::{Cost, Profile};
 
 impl Profile {
+    /// Gives changed settings their revision. Notes it for what differs from the settings before, unless that came with a
+    /// revision of its own. `highest` is the highest revision that was given.
+    pub(crate) fn take_revision(&mut self, before: &Self, highest: u64) {
+        let known = before.description_revs;
+        let seen = self.rev.max(highest).max(self.description_revs.highest());
+        self.rev = seen.saturating_add(1);
+        let rev = self.rev;
+        let note = |is_changed: bool, noted: &mut u64, known: u64| {
+            if is_changed && *noted == known {
+                *noted = rev;
+            }
+        };
+        let revs = &mut self.description_revs;
+        note(self.title != before.title, &mut revs.title, known.title);
+        note(self.tags != before.tags, &mut revs.tags, known.tags);
+        note(self.metadata != before.metadata, &mut revs.metadata, known.metadata);
+    }
+
+    /// Whether both have the same title, tags and notes.
+    pub(crate) fn is_described_as(&self, other: &Self) -> bool {
+        (&self.title, &self.tags, &self.metadata) == (&other.title, &other.tags, &other.metadata)
+    }
+
+    /// Merges the title, the tags and the notes of an export. `have_met` says whether messages of it were here before.
+    pub(crate) fn merge_description(&mut self, there: &Self, have_met: bool) {
+        let (theirs, revs) = (there.description_revs, &mut self.description_revs);
+        let mut title = (self.title.take(), self.title_is_proposed);
+        Versioned { value: &mut title, rev: &mut revs.title }.merge(
+            &(there.title.clone(), there.title_is_proposed),
+            theirs.title,
+            have_met,
+        );
+        (self.title, self.title_is_proposed) = title;
+        Versioned { value: &mut self.tags, rev: &mut revs.tags }.merge(
+            &there.tags,
+            theirs.tags,
+            have_met,
+        );
+        Versioned { value: &mut self.metadata, rev: &mut revs.metadata }.merge(
+            &there.metadata,
+            theirs.metadata,
+            have_met,
+        );
+    }
+
     /// Whether the settings describe the conversation: title, tags, notes, creation time, imported cost or character.
     pub fn has_metadata(&self) -> bool {
         self.title.is_some()

@@ -23,6 +23,7 @@ use crate::store::record::id_prefix;
 use crate::store::record::persona::{AssignedPersona, Preset};
 use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
+use crate::store::settings::description_revs::DescriptionRevs;
 use crate::store::settings::forgotten_conversations::ForgottenConversation;
 use crate::store::settings::presets_document;
 use crate::store::settings::summary::Summary;
@@ -51,6 +52,8 @@ pub struct Profile {
     /// The host's own key-value pairs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
+    #[serde(rename = "described", default, skip_serializing_if = "DescriptionRevs::are_none")]
+    pub(crate) description_revs: DescriptionRevs,
     /// The creation time, if it is not the first message's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
@@ -297,6 +300,7 @@ impl Profile {
         // It is unknown from which messages the title was derived.
         if later.title_is_proposed && !erased.is_empty() {
             (later.title, later.title_is_proposed) = (here.title.clone(), here.title_is_proposed);
+            later.description_revs = here.description_revs;
         }
         later.pruned.extend(here.pruned.ranges());
         later.restored.extend(here.restored.ranges());

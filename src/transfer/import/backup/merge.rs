@@ -275,6 +275,7 @@ impl Merge {
         let adoption = settings::Adoption {
             line: if self.last == 0 { Line::Empty } else { self.line() },
             is_later: self.is_later(),
+            have_met: self.have_met(runtime, store, head, report)?,
             // A person who forgot all messages meant the title and notes too.
             is_forgotten: report.forgotten > 0 && !is_any_left,
         };
@@ -291,6 +292,23 @@ impl Merge {
             cleared.end(store).await
         })?;
         Ok(left_out)
+    }
+
+    /// Whether messages of the export are or were here, perhaps under other numbers. Only asks if it matters.
+    fn have_met(
+        &self,
+        runtime: &Handle,
+        store: &FileConversationStore,
+        head: &Head,
+        report: &ImportReport,
+    ) -> Result<bool> {
+        if report.already_there > 0 || store.reader().settings()?.is_described_as(&head.profile) {
+            return Ok(true);
+        }
+        let mut known = Known::default();
+        runtime.block_on(known.catch_up(store))?;
+        let was_here = |origin| known.has(origin) || known.has_forgotten(origin);
+        Ok(self.new.messages.iter().any(|imported| was_here(imported.origin())))
     }
 
     /// Decides about the messages whose numbers were forgotten here. In another state of this conversation they are those

@@ -259,6 +259,7 @@ impl Head {
         let cleared = profile.cleared.map_or(0, |cleared| cleared.seq);
         let numbers = profile.snapshots.values().copied().chain([
             profile.rev,
+            profile.description_revs.highest(),
             profile.imports,
             cleared,
             profile.pruned.highest(),

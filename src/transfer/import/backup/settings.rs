@@ -23,18 +23,21 @@ pub(super) struct Adoption {
     pub(super) line: Line,
     /// Whether the export has everything that is here, so that its settings replace those here.
     pub(super) is_later: bool,
+    /// Whether messages of the export were here before.
+    pub(super) have_met: bool,
     /// Whether all messages of the export were forgotten here.
     pub(super) is_forgotten: bool,
 }
 
-/// Fills settings that are empty: the title, presets, and the persona of a conversation that was empty or lost its own.
+/// Merges the title, tags and notes, and fills settings that are empty: presets, and the persona of a conversation that was
+/// empty or lost its own.
 /// Returns what is left out.
 pub(super) async fn adopt(
     store: &FileConversationStore,
     head: &Head,
     adoption: Adoption,
 ) -> Result<Vec<LeftOut>> {
-    let Adoption { line, is_later, is_forgotten } = adoption;
+    let Adoption { line, is_later, have_met, is_forgotten } = adoption;
     let (here, mut there) = (store.profile().await?, Profile::clone(&head.profile));
     let mut left_out = Vec::new();
     let limits = limits(&there);
@@ -66,14 +69,8 @@ pub(super) async fn adopt(
     let others = presets::merge(&mut after, presets.clone());
     left_out.extend(others.into_iter().map(|id| LeftOut::Preset { id }));
     let adopted = move |profile: &mut Profile| {
-        if profile.title.is_none() {
-            profile.rename(there.title.clone());
-        }
-        if profile.tags.is_empty() {
-            profile.tags.clone_from(&there.tags);
-        }
-        if profile.metadata.is_empty() {
-            profile.metadata.clone_from(&there.metadata);
+        if !is_forgotten {
+            profile.merge_description(&there, have_met);
         }
         if profile.assigned_persona.is_none()
             && let Some(assigned_persona) = there.assigned_persona.clone()
