@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     SyncHead,
     SyncSegment,
     SyncPiece,
+    Teams,
+    TeamRecord,
 }
 
 impl Kind {
@@ -43,6 +45,8 @@ impl Kind {
             Self::SyncHead => "sync-head",
             Self::SyncSegment => "sync-segment",
             Self::SyncPiece => "sync-piece",
+            Self::Teams => "teams",
+            Self::TeamRecord => "team-record",
         }
     }
 }

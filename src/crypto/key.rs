@@ -197,6 +197,11 @@ impl SealingKey {
         Self { id, material: bytes.clone(), cipher, entropy: random }
     }
 
+    /// A name for these bytes that only the key's owner can compute: HKDF-SHA256 with 32 bytes of output.
+    pub(crate) fn pseudonym(&self, salt: &Salt, of: &[u8]) -> String {
+        derived::<32>(&self.material, salt, &[b"sottovoce/v1 pseudonym ", of])
+    }
+
     /// A proof that the writer had this key, for an id that does not come from this salt. For stores that were
     /// created before key lists had seals.
     pub(crate) fn proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {

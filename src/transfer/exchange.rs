@@ -52,7 +52,7 @@ pub use message::SharedMessage;
 pub use receive::{Incoming, Received};
 pub use snapshot::SharedSnapshot;
 pub use space_key::{ObjectKind, SpaceKey};
-pub use state::{SyncLock, read_state, try_lock, write_state};
+pub use state::{Sharing, SyncLock, read_state, try_lock, write_state};
 pub use stretch::{Stretch, StretchMessage};
 
 use crate::error::Result;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sottovoce::admin::Rekey;
 use sottovoce::exchange::{
-    Exchange, Incoming, ObjectKind, SpaceKey, read_state, try_lock, write_state,
+    Exchange, Incoming, ObjectKind, Sharing, SpaceKey, read_state, try_lock, write_state,
 };
 use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::persona::{Persona, Preset};
@@ -233,13 +233,13 @@ fn the_state_of_sync_may_be_long_outlives_forgetting_and_a_change_of_keys_and_is
     let one = Device::new();
     block_on(async {
         let a = one.open().await;
-        assert!(read_state(a.store()).await.unwrap().is_none());
+        assert!(read_state(a.store(), Sharing::Devices).await.unwrap().is_none());
         a.store().append_message(said(1, "a1")).await.unwrap();
         // Longer than an envelope may be.
         let long = vec![b'x'; 3 << 19];
         for state in [b"the state of sync".as_slice(), &long, b"short again", &long] {
-            write_state(a.store(), state).await.unwrap();
-            assert!(*read_state(a.store()).await.unwrap().unwrap() == state);
+            write_state(a.store(), Sharing::Devices, state).await.unwrap();
+            assert!(*read_state(a.store(), Sharing::Devices).await.unwrap().unwrap() == state);
         }
         a.store().forget_all().await.unwrap();
         let refused = a.store().write_document(Document::Sync, b"x").await;
@@ -255,12 +255,15 @@ fn the_state_of_sync_may_be_long_outlives_forgetting_and_a_change_of_keys_and_is
         Rekey::new(from, to).run(one.folder.path(), on).await.unwrap();
         let [_, key] = keys();
         let store = StoreOptions::new(key).open(one.folder.path()).await.unwrap();
-        assert!(*read_state(&store).await.unwrap().unwrap() == long);
+        assert!(*read_state(&store, Sharing::Devices).await.unwrap().unwrap() == long);
         assert!(store.verify(|_| {}).await.unwrap().is_sound());
         let scope: Scope = "named/kitchen".parse().unwrap();
         let [_, key] = keys();
         let named = StoreOptions::new(key).scope(scope).open(one.folder.path()).await.unwrap();
-        assert!(matches!(write_state(&named, b"x").await, Err(Error::OtherScope)));
+        assert!(matches!(
+            write_state(&named, Sharing::Devices, b"x").await,
+            Err(Error::OtherScope)
+        ));
     });
 }
 
@@ -270,13 +273,13 @@ fn one_process_syncs_at_a_time_and_its_lock_is_no_finding() {
     block_on(async {
         let (a, other) = (one.open().await, one.open().await);
         a.store().append_message(said(1, "a1")).await.unwrap();
-        let lock = try_lock(a.store()).await.unwrap().unwrap();
-        assert!(try_lock(other.store()).await.unwrap().is_none());
+        let lock = try_lock(a.store(), Sharing::Devices).await.unwrap().unwrap();
+        assert!(try_lock(other.store(), Sharing::Devices).await.unwrap().is_none());
         // Others go on writing.
         other.store().append_message(said(2, "a2")).await.unwrap();
         assert!(a.store().verify(|_| {}).await.unwrap().is_sound());
         drop(lock);
-        assert!(try_lock(other.store()).await.unwrap().is_some());
+        assert!(try_lock(other.store(), Sharing::Devices).await.unwrap().is_some());
     });
 }
 

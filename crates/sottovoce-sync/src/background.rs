@@ -40,8 +40,8 @@ const FULL: u64 = 16;
 /// quarter of an hour. Each sixteenth also looks for new devices. While the store does not sync, it waits until it does.
 /// It logs a failure once until the next success, and a failure of another kind again, without words.
 #[derive(Debug)]
-pub struct Background {
-    syncer: Arc<Syncer>,
+pub struct Background<W = Syncer> {
+    work: Arc<W>,
     interval: Duration,
     handle: BackgroundHandle,
 }
@@ -89,7 +89,7 @@ impl BackgroundHandle {
                 status.received += report.received as u64;
                 status.published += report.published as u64;
             }
-            Err(SyncError::NotSetUp | SyncError::Busy) => {}
+            Err(SyncError::NotSetUp | SyncError::NoTeam | SyncError::Busy) => {}
             Err(_) => status.failed += 1,
         }
     }
@@ -99,11 +99,11 @@ impl BackgroundHandle {
     }
 }
 
-impl Background {
+impl<W: Repeated> Background<W> {
     /// Syncs that follow each other after this interval while something happens. At least a second.
-    pub fn new(syncer: Arc<Syncer>, interval: Duration) -> Self {
+    pub fn new(work: Arc<W>, interval: Duration) -> Self {
         let interval = interval.max(Duration::from_secs(1));
-        Self { syncer, interval, handle: BackgroundHandle::default() }
+        Self { work, interval, handle: BackgroundHandle::default() }
     }
 
     /// Asks it for a sync, and tells how it fares.
@@ -114,8 +114,8 @@ impl Background {
     /// Syncs until it is dropped, which may be at any moment. Tells of each sync.
     pub async fn run(&self, mut told: impl FnMut(SyncResult<SyncReport>)) {
         let handle = &self.handle;
-        repeat(&*self.syncer, self.interval, &handle.asked, |result| {
-            handle.count(&result, self.syncer.now());
+        repeat(&*self.work, self.interval, &handle.asked, |result| {
+            handle.count(&result, self.work.now());
             told(result);
         })
         .await;
@@ -125,10 +125,8 @@ impl Background {
     /// get out now goes out when it runs again.
     pub async fn finish(&self, longest: Duration) {
         let finishing = async {
-            let is_unpublished =
-                self.syncer.status().await.is_ok_and(|status| status.unpublished > 0);
-            if is_unpublished {
-                self.handle.count(&self.syncer.poll().await, self.syncer.now());
+            if self.work.is_unpublished().await.unwrap_or(false) {
+                self.handle.count(&self.work.sync(false).await, self.work.now());
             }
         };
         // A sync may be interrupted anywhere.
@@ -136,13 +134,27 @@ impl Background {
     }
 }
 
-/// What is repeated.
-trait Work: Sync {
-    fn sync(&self, is_full: bool) -> impl Future<Output = SyncResult<SyncReport>>;
-    fn positions(&self) -> impl Future<Output = SyncResult<BTreeMap<Scope, Position>>>;
+/// What a [`Background`] repeats.
+pub trait Repeated: Send + Sync {
+    /// Exchanges what is new; if it is a full one, thoroughly. [`SyncError::NotSetUp`] if there is nothing to do.
+    fn sync(&self, is_full: bool) -> impl Future<Output = SyncResult<SyncReport>> + Send;
+
+    /// Where each shared conversation is. While that is equal, nothing has changed here.
+    fn positions(&self) -> impl Future<Output = SyncResult<BTreeMap<Scope, Position>>> + Send;
+
+    /// Whether something here was not published yet.
+    fn is_unpublished(&self) -> impl Future<Output = SyncResult<bool>> + Send;
+
+    /// Ends once the other side has something new, if it can tell.
+    fn news(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
+
+    /// The time by the host's clock.
+    fn now(&self) -> Timestamp;
 }
 
-impl Work for Syncer {
+impl Repeated for Syncer {
     async fn sync(&self, is_full: bool) -> SyncResult<SyncReport> {
         // A store that does not sync is not written to.
         if self.address().await?.is_none() {
@@ -157,10 +169,18 @@ impl Work for Syncer {
     async fn positions(&self) -> SyncResult<BTreeMap<Scope, Position>> {
         Self::positions(self).await
     }
+
+    async fn is_unpublished(&self) -> SyncResult<bool> {
+        Ok(self.status().await?.unpublished > 0)
+    }
+
+    fn now(&self) -> Timestamp {
+        Self::now(self)
+    }
 }
 
 async fn repeat(
-    work: &impl Work,
+    work: &impl Repeated,
     interval: Duration,
     asked: &Notify,
     mut told: impl FnMut(SyncResult<SyncReport>),
@@ -182,17 +202,26 @@ async fn repeat(
 
 /// Waits until the next sync is due. Returns whether it was asked for.
 async fn wait(
-    work: &impl Work,
+    work: &impl Repeated,
     pause: Duration,
     before: Option<BTreeMap<Scope, Position>>,
     asked: &Notify,
 ) -> bool {
     let due = Instant::now() + pause;
     let mut look = LOOK;
+    // After a failure nobody is pressed for news.
+    let news = async {
+        match before {
+            Some(_) => work.news().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(news);
     loop {
         let left = due.saturating_duration_since(Instant::now());
         tokio::select! {
             () = asked.notified() => return true,
+            () = &mut news => return false,
             () = tokio::time::sleep(look.min(left)) => {}
         }
         let started = Instant::now();
@@ -225,7 +254,7 @@ impl Pace {
     fn after(&mut self, result: &SyncResult<SyncReport>) -> Duration {
         let report = match result {
             Ok(report) => report,
-            Err(SyncError::NotSetUp | SyncError::Busy) => return self.interval,
+            Err(SyncError::NotSetUp | SyncError::NoTeam | SyncError::Busy) => return self.interval,
             Err(error) => {
                 let doubled = self.interval.saturating_mul(1 << self.failed.min(16));
                 let longest = doubled.min(LONGEST_FAILING.max(self.interval));
@@ -264,7 +293,7 @@ fn log(result: &SyncResult<SyncReport>, failing: &mut Option<Kind>) {
             }
         }
         // The store is not to sync, or another process syncs it.
-        Err(SyncError::NotSetUp | SyncError::Busy) => {}
+        Err(SyncError::NotSetUp | SyncError::NoTeam | SyncError::Busy) => {}
         Err(error) => {
             let remote = match error {
                 SyncError::Remote(error) => Some(error.kind()),
@@ -295,7 +324,7 @@ mod tests {
         fails: Mutex<Option<fn() -> SyncError>>,
     }
 
-    impl Work for Fake {
+    impl Repeated for Fake {
         async fn sync(&self, is_full: bool) -> SyncResult<SyncReport> {
             self.syncs.lock().unwrap().push((self.started.elapsed().as_secs(), is_full));
             match *self.fails.lock().unwrap() {
@@ -307,6 +336,14 @@ mod tests {
         async fn positions(&self) -> SyncResult<BTreeMap<Scope, Position>> {
             let position = Position { last_seq: *self.said.lock().unwrap(), ..Position::default() };
             Ok(BTreeMap::from([(Scope::Default, position)]))
+        }
+
+        async fn is_unpublished(&self) -> SyncResult<bool> {
+            Ok(false)
+        }
+
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
         }
     }
 

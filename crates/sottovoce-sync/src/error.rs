@@ -66,6 +66,31 @@ pub enum SyncError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The store is in no team.
+    #[error("this store is in no team")]
+    NoTeam,
+    /// A link that lets nobody into a team, or was mistyped.
+    #[error("this is not a link to a team: {reason}")]
+    InvalidLink {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Nothing has that name or identifier.
+    #[error("there is no {what} {name:?}")]
+    NoSuch {
+        /// What was looked for.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+    },
+    /// The server of a team does not know this member any more.
+    #[error(
+        "{address}: the server does not know this member any more: it was removed, or its token has expired"
+    )]
+    NotAMember {
+        /// The server's address.
+        address: String,
+    },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers")]
     NoRandom,
@@ -94,6 +119,16 @@ impl SyncError {
             }
             Self::Closed => {
                 "show a code on a device of the new space (`sottovoce device add`), then run `sottovoce device join CODE` here"
+            }
+            Self::NoTeam => {
+                "`sottovoce team join LINK` joins one; `sottovoce team create LINK NAME` begins one"
+            }
+            Self::InvalidLink { .. } => "ask for the link again: `sottovoce team invite` shows it",
+            Self::NoSuch { .. } => {
+                "`sottovoce team status` and `sottovoce team members` show what there is"
+            }
+            Self::NotAMember { .. } => {
+                "ask for a new link (`sottovoce team invite`); what is on this device stays"
             }
             Self::NoSuchDevice { .. } => "`sottovoce device list` shows the devices",
             Self::State { .. } => {

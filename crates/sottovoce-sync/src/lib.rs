@@ -23,7 +23,7 @@ mod syncer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use background::{Background, BackgroundHandle, BackgroundStatus};
+pub use background::{Background, BackgroundHandle, BackgroundStatus, Repeated};
 pub use device::home::Conversations;
 pub use device::selection::Selection;
 pub use error::{SyncError, SyncResult};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use sottovoce::exchange::{self, Position, SyncLock};
+use sottovoce::exchange::{self, Position, Sharing, SyncLock};
 use sottovoce::{Clock, FileConversationStore, Scope};
 use zeroize::Zeroizing;
 
@@ -245,7 +245,7 @@ impl Syncer {
     /// [`SyncError::NotSetUp`], [`SyncError::Busy`], and those of the store.
     pub async fn stop(&self) -> SyncResult<()> {
         let (root, _, _lock) = self.state_to_change().await?;
-        Ok(exchange::write_state(&root, b" ").await?)
+        Ok(exchange::write_state(&root, Sharing::Devices, b" ").await?)
     }
 
     /// Shuts a lost device out: closes the space, deletes what is at the remote, and publishes everything into a new
@@ -362,7 +362,7 @@ impl Syncer {
 
     async fn locked(&self) -> SyncResult<(FileConversationStore, SyncLock)> {
         let root = self.root().await?;
-        let lock = exchange::try_lock(&root).await?.ok_or(SyncError::Busy)?;
+        let lock = exchange::try_lock(&root, Sharing::Devices).await?.ok_or(SyncError::Busy)?;
         Ok((root, lock))
     }
 

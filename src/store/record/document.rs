@@ -23,11 +23,20 @@ pub enum Document {
     /// What the device keeps of its sync with others, in the default conversation.
     /// [`read_state`](crate::exchange::read_state) reads it. No export has it.
     Sync,
+    /// What it keeps of the teams that it shares conversations with, likewise.
+    Teams,
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Calibration, Self::Imports, Self::Origins, Self::Presets, Self::Profile, Self::Sync];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Calibration,
+        Self::Imports,
+        Self::Origins,
+        Self::Presets,
+        Self::Profile,
+        Self::Sync,
+        Self::Teams,
+    ];
 
     /// The document's file name in the conversation's folder.
     pub(crate) fn file_name(self) -> &'static str {
@@ -38,12 +47,13 @@ impl Document {
             Self::Presets => "presets",
             Self::Profile => "profile",
             Self::Sync => "sync",
+            Self::Teams => "teams",
         }
     }
 
     /// Whether its plaintext may be longer than an envelope can be. It is then sealed as a stream, as artifacts are.
     pub(crate) fn may_be_long(self) -> bool {
-        matches!(self, Self::Imports | Self::Origins | Self::Sync)
+        matches!(self, Self::Imports | Self::Origins | Self::Sync | Self::Teams)
     }
 
     pub(crate) fn is_name(name: &[u8]) -> bool {
@@ -58,6 +68,7 @@ impl Document {
             Self::Presets => Kind::Presets,
             Self::Profile => Kind::Profile,
             Self::Sync => Kind::Sync,
+            Self::Teams => Kind::Teams,
         };
         AssociatedData::of(kind, scope, self.file_name())
     }

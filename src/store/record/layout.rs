@@ -24,6 +24,9 @@ pub(crate) const QUARANTINE: &str = "quarantine";
 /// The folder in the root with the lock of the process that syncs.
 pub(crate) const SYNCING: &str = "syncing";
 
+/// The folder in the root with the lock of the process that exchanges messages with teams.
+pub(crate) const SHARING: &str = "sharing";
+
 /// The catalog of conversations, in the root.
 pub(crate) const CATALOG: &str = "catalog";
 

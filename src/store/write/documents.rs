@@ -150,14 +150,14 @@ impl Writer {
         self.locked(|committer, _, _| committer.replace(Document::Origins, index.bytes()))
     }
 
-    /// Replaces the state of sync, which may be longer than any message.
-    pub(crate) fn write_state(&mut self, plaintext: &[u8]) -> Result<()> {
+    /// Replaces the state of sharing, which may be longer than any message.
+    pub(crate) fn write_state(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
         let (size, limit) = (plaintext.len(), LONGEST_STATE);
         if size > limit {
             return Err(Error::TooLarge { size, limit });
         }
-        document::check_replaceable(&self.reader.folder, Document::Sync)?;
-        self.locked(|committer, _, _| committer.replace(Document::Sync, plaintext))
+        document::check_replaceable(&self.reader.folder, document)?;
+        self.locked(|committer, _, _| committer.replace(document, plaintext))
     }
 
     /// Refuses a document that may not be written.
@@ -167,7 +167,7 @@ impl Writer {
                 "the settings are changed with `change_profile`, so that no change is lost";
             return Err(Error::InvalidMessage { reason });
         }
-        if matches!(document, Document::Origins | Document::Sync) {
+        if matches!(document, Document::Origins | Document::Sync | Document::Teams) {
             return Err(Error::InvalidMessage {
                 reason: "the store keeps this document by itself",
             });

@@ -6,9 +6,11 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::crypto::{
-    AssociatedData, HEADER, KeyBytes, Kind, SealingKey, StreamOpener, StreamSealer, text_length,
+    AssociatedData, HEADER, KeyBytes, Kind, Salt, SealingKey, StreamOpener, StreamSealer,
+    text_length,
 };
 use crate::error::{Error, Result};
+use crate::store::record::import_digest::Origin;
 
 /// The kind of an object in a space. An object of one kind does not open as another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub enum ObjectKind {
     Segment,
     /// A part of an artifact's contents.
     Piece,
+    /// What a team's members share in one step: a message, a setting, a forgetting or a name.
+    Record,
 }
 
 impl ObjectKind {
@@ -28,6 +32,7 @@ impl ObjectKind {
             Self::Head => Kind::SyncHead,
             Self::Segment => Kind::SyncSegment,
             Self::Piece => Kind::SyncPiece,
+            Self::Record => Kind::TeamRecord,
         }
     }
 }
@@ -37,6 +42,7 @@ impl ObjectKind {
 pub struct SpaceKey {
     space: String,
     key: SealingKey,
+    salt: Salt,
 }
 
 impl SpaceKey {
@@ -52,8 +58,8 @@ impl SpaceKey {
             return Err(Error::InvalidMessage { reason });
         }
         let salt = Sha256::new().chain_update("sottovoce/v1 space").chain_update(space).finalize();
-        let key: KeyBytes = Zeroizing::new(*key);
-        Ok(Self { space: space.to_owned(), key: SealingKey::new(&key, &salt.into()) })
+        let (key, salt): (KeyBytes, Salt) = (Zeroizing::new(*key), salt.into());
+        Ok(Self { space: space.to_owned(), key: SealingKey::new(&key, &salt), salt })
     }
 
     /// Seals an object of a device.
@@ -89,6 +95,12 @@ impl SpaceKey {
         let mut text = Zeroizing::new(Vec::with_capacity(size));
         opener.open_all(sealed, &mut text)?;
         Some(text)
+    }
+
+    /// A name for a message that tells nothing to whoever lacks the key: 64 hexadecimal digits that are the same for all who
+    /// have it.
+    pub fn pseudonym(&self, origin: Origin) -> String {
+        self.key.pseudonym(&self.salt, &origin.to_bytes())
     }
 
     fn scope<'a>(&'a self, device: &'a str) -> [&'a str; 3] {

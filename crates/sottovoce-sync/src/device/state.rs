@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sottovoce::exchange::{self, Origin, Position, SharedSnapshot};
+use sottovoce::exchange::{self, Origin, Position, SharedSnapshot, Sharing};
 use sottovoce::{FileConversationStore, Scope};
 use zeroize::Zeroizing;
 
@@ -213,7 +213,9 @@ impl State {
 
     /// Reads the state from the default conversation. `None` if the store does not sync.
     pub(crate) async fn read(root: &FileConversationStore) -> SyncResult<Option<Self>> {
-        let Some(text) = exchange::read_state(root).await? else { return Ok(None) };
+        let Some(text) = exchange::read_state(root, Sharing::Devices).await? else {
+            return Ok(None);
+        };
         // After syncing has ended, the document is empty.
         if text.trim_ascii().is_empty() {
             return Ok(None);
@@ -229,7 +231,7 @@ impl State {
     pub(crate) async fn write(&self, root: &FileConversationStore) -> SyncResult<()> {
         let text = serde_json::to_vec(self).map(Zeroizing::new);
         let text = text.map_err(|_| SyncError::State { reason: "it cannot be written" })?;
-        Ok(exchange::write_state(root, &text).await?)
+        Ok(exchange::write_state(root, Sharing::Devices, &text).await?)
     }
 
     fn key(&self) -> SyncResult<Zeroizing<[u8; 32]>> {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use sottovoce::exchange::{self, Sharing};
 use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::import::Backup;
 use sottovoce::store::Retention;
 use sottovoce::{
-    ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Scope, StoreOptions, exchange,
+    ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Scope, StoreOptions,
 };
 use sottovoce_sync::{Action, SyncError};
 
@@ -56,10 +57,10 @@ async fn a_process_that_dies_after_storing_and_before_noting_that_stores_nothing
     one.say("heard").await;
     one.sync().await;
     let root = two.home.store(&Scope::Default).await;
-    let before = exchange::read_state(&root).await.unwrap().unwrap();
+    let before = exchange::read_state(&root, Sharing::Devices).await.unwrap().unwrap();
     two.sync().await;
     assert_eq!(two.words().await, ["heard"]);
-    exchange::write_state(&root, &before).await.unwrap();
+    exchange::write_state(&root, Sharing::Devices, &before).await.unwrap();
     let report = two.sync().await;
     assert_eq!(report.received, 0, "{report:?}");
     all_have(&[&one, &two], &["heard"]).await;

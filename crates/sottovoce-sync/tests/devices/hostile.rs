@@ -5,6 +5,7 @@ use std::io::Cursor;
 
 use bytes::Bytes;
 use jiff::SignedDuration;
+use sottovoce::exchange::Sharing;
 use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, Profile};
 use sottovoce::{ConversationStore, Scope};
 use sottovoce_sync::Remote;
@@ -160,7 +161,7 @@ async fn the_remote_holds_no_words_names_or_keys_in_any_form() {
     machines[0].sync().await;
     let code = machines[0].syncer.invitation().await.unwrap().code();
     let root = machines[0].home.store(&Scope::Default).await;
-    let state = sottovoce::exchange::read_state(&root).await.unwrap().unwrap();
+    let state = sottovoce::exchange::read_state(&root, Sharing::Devices).await.unwrap().unwrap();
     let state: serde_json::Value = serde_json::from_slice(&state).unwrap();
     let key = state["key"].as_str().unwrap().to_owned();
     let secrets = [
