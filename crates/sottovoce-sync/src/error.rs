@@ -69,6 +69,9 @@ pub enum SyncError {
     /// The store is in no team.
     #[error("this store is in no team")]
     NoTeam,
+    /// The store is in several teams, and it was not said which one is meant.
+    #[error("this store is in several teams")]
+    SeveralTeams,
     /// A link that lets nobody into a team, or was mistyped.
     #[error("this is not a link to a team: {reason}")]
     InvalidLink {
@@ -123,6 +126,7 @@ impl SyncError {
             Self::NoTeam => {
                 "`sottovoce team join LINK` joins one; `sottovoce team create LINK NAME` begins one"
             }
+            Self::SeveralTeams => "name one with --team; `sottovoce team status` lists them",
             Self::InvalidLink { .. } => "ask for the link again: `sottovoce team invite` shows it",
             Self::NoSuch { .. } => {
                 "`sottovoce team status` and `sottovoce team members` show what there is"

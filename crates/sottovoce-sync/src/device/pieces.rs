@@ -1,27 +1,18 @@
 //! The contents of artifacts, in pieces of which each is an object
 
-use std::io::{self, Read};
+use std::io;
 
 use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, ObjectKind};
-use sottovoce::store::{Artifact, ArtifactContents, ArtifactStore};
-use tokio::sync::mpsc;
-use zeroize::Zeroizing;
+use sottovoce::store::{Artifact, ArtifactStore};
 
 use crate::device::Device;
 use crate::device::registers::ARTIFACT;
-use crate::error::{SyncError, SyncResult};
+use crate::error::SyncResult;
 use crate::id::Id;
+use crate::piece::{MAX_PIECES, PieceReader, read_piece};
 use crate::report::{Problem, SyncReport};
 use crate::stream::change::Contents;
-
-/// The bytes of a piece.
-const PIECE: usize = 8 << 20;
-
-/// The most pieces of an artifact: 64 GiB.
-const MOST: usize = 8192;
-
-type Piece = io::Result<Zeroizing<Vec<u8>>>;
 
 impl Device {
     /// Uploads an artifact's contents. `None` if it has been deleted meanwhile, or cannot be read.
@@ -64,12 +55,11 @@ impl Device {
     ) -> SyncResult<()> {
         let scope = exchange.store().scope().to_string();
         let id = contents.artifact.id.clone();
-        if contents.pieces.len() > MOST {
+        if contents.pieces.len() > MAX_PIECES {
             report.problems.push(Problem::Artifact { id });
             return Ok(());
         }
-        let (sender, receiver) = mpsc::channel::<Piece>(1);
-        let reader = PieceReader { receiver, piece: Zeroizing::default(), at: 0 };
+        let (sender, reader) = PieceReader::new();
         let adding = exchange.receive_artifact(contents.artifact.clone(), reader);
         let sending = async {
             for object in &contents.pieces {
@@ -115,46 +105,5 @@ impl Device {
             }
         }
         Ok(())
-    }
-}
-
-/// Reads the next piece on a thread that may block.
-async fn read_piece(
-    mut contents: ArtifactContents,
-) -> SyncResult<(Zeroizing<Vec<u8>>, ArtifactContents)> {
-    let reading = tokio::task::spawn_blocking(move || {
-        let mut piece = Zeroizing::new(Vec::with_capacity(PIECE));
-        let read = (&mut contents).take(PIECE as u64).read_to_end(&mut piece);
-        read.map(|_| (piece, contents))
-    });
-    match reading.await {
-        Ok(Ok(read)) => Ok(read),
-        _ => Err(SyncError::State { reason: "an artifact cannot be read" }),
-    }
-}
-
-/// Pieces as they arrive.
-struct PieceReader {
-    receiver: mpsc::Receiver<Piece>,
-    piece: Zeroizing<Vec<u8>>,
-    at: usize,
-}
-
-impl Read for PieceReader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.at >= self.piece.len() {
-            match self.receiver.blocking_recv() {
-                Some(piece) => self.piece = piece?,
-                None => return Ok(0),
-            }
-            self.at = 0;
-        }
-        let rest = self.piece.get(self.at..).unwrap_or_default();
-        let length = rest.len().min(into.len());
-        if let (Some(into), Some(rest)) = (into.get_mut(..length), rest.get(..length)) {
-            into.copy_from_slice(rest);
-        }
-        self.at += length;
-        Ok(length)
     }
 }

@@ -1,0 +1,142 @@
+//! Artifacts: their contents go to the server in sealed pieces, and come from there when somebody opens them
+
+use std::io;
+
+use sottovoce::exchange::{Exchange, ObjectKind};
+use sottovoce::store::{Artifact, ArtifactStore};
+use sottovoce::{Error, Scope};
+use sottovoce_http::api::Id;
+use sottovoce_sync::{MAX_PIECES, PieceReader, SyncError, SyncResult, read_piece};
+
+use crate::contents::{ArtifactPieces, Keys, new_id};
+use crate::pull::Log;
+use crate::server::Server;
+use crate::teams::Teams;
+
+/// What became of an artifact that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FetchedArtifact {
+    /// It is here now, and was not before.
+    Fetched,
+    /// No team has it, as far as is known here.
+    Unknown,
+    /// The server does not have all of it, or has other contents under its name.
+    Incomplete,
+}
+
+impl Log<'_> {
+    /// Uploads an artifact's contents. `None` if it was deleted meanwhile or cannot be read: it is tried again with the next
+    /// change.
+    pub(crate) async fn upload(&self, artifact: Artifact) -> SyncResult<Option<ArtifactPieces>> {
+        let opened = match self.exchange.store().open_artifact(&artifact.id).await {
+            Ok(opened) => opened,
+            Err(Error::Damaged { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let Some(mut contents) = opened else { return Ok(None) };
+        let mut pieces = Vec::new();
+        loop {
+            let (piece, rest) = read_piece(contents).await?;
+            contents = rest;
+            if piece.is_empty() {
+                return Ok(Some(ArtifactPieces { artifact, pieces }));
+            }
+            let id = new_id()?;
+            let sealed = self.keys.seal_bytes(ObjectKind::Piece, &id.to_string(), &piece)?;
+            self.server.put_bytes(&self.piece_path(id), &sealed).await?;
+            pieces.push(id);
+        }
+    }
+
+    pub(crate) fn piece_path(&self, piece: Id) -> String {
+        format!("{}/artifacts/{piece}", self.path())
+    }
+
+    /// Fetches an artifact's contents and stores them. Returns whether they were there.
+    async fn fetch(&self, described: &ArtifactPieces) -> SyncResult<bool> {
+        if described.pieces.len() > MAX_PIECES {
+            return Ok(false);
+        }
+        let (sender, reader) = PieceReader::new();
+        let adding = self.exchange.receive_artifact(described.artifact.clone(), reader);
+        let sending = async {
+            for id in &described.pieces {
+                let sealed = match self.server.get_bytes(&self.piece_path(*id)).await {
+                    Ok(sealed) => sealed,
+                    Err(error) => {
+                        drop(sender.send(Err(io::Error::other("a piece cannot be read"))).await);
+                        return Err(error);
+                    }
+                };
+                let open = |sealed: Vec<u8>| {
+                    self.keys.open_bytes(ObjectKind::Piece, &id.to_string(), &sealed)
+                };
+                let piece = sealed.and_then(open);
+                let is_there = piece.is_some();
+                let piece = piece.ok_or_else(|| io::Error::other("a piece is not there"));
+                if sender.send(piece).await.is_err() || !is_there {
+                    break;
+                }
+            }
+            drop(sender);
+            Ok(())
+        };
+        let (added, sent) = tokio::join!(adding, sending);
+        sent?;
+        match added {
+            Ok(()) => Ok(true),
+            Err(Error::Io { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Teams {
+    /// Fetches an artifact that a member has added and that is not here yet.
+    ///
+    /// # Errors
+    /// Those of the server and of adding an artifact.
+    pub async fn fetch_artifact(&self, scope: &Scope, id: &str) -> SyncResult<FetchedArtifact> {
+        let (root, mut state, _lock) = self.locked().await?;
+        let unknown = Ok(FetchedArtifact::Unknown);
+        let Some(team_id) = state.team_of(scope) else { return unknown };
+        let Some(team) = state.teams.get_mut(&team_id) else { return unknown };
+        let server = Server::new(&team.address, Some(team.token.clone()))?;
+        let text = scope.to_string();
+        let shared = team.conversations.iter_mut().find(|(_, shared)| shared.scope == text);
+        let Some((conversation, shared)) = shared else { return unknown };
+        let Some(described) = shared.artifacts.get(id) else { return unknown };
+        let exchange = Exchange::new(self.open(scope).await?);
+        let keys = Keys::new(*conversation, &shared.keys)?;
+        let (id_of_log, exchange) = (*conversation, &exchange);
+        let log = Log { server: &server, team: team_id, id: id_of_log, keys: &keys, exchange };
+        if !log.fetch(described).await? {
+            return Ok(FetchedArtifact::Incomplete);
+        }
+        shared.artifacts.remove(id);
+        state.write(&root).await?;
+        Ok(FetchedArtifact::Fetched)
+    }
+
+    /// Fetches all artifacts that are not here yet, and returns how many came. Those that are not completely at the server are
+    /// left for another time.
+    ///
+    /// # Errors
+    /// Those of [`fetch_artifact`](Self::fetch_artifact).
+    pub async fn fetch_artifacts(&self) -> SyncResult<usize> {
+        let mut fetched = 0;
+        for team in self.state().await?.teams.values() {
+            for shared in team.conversations.values() {
+                for id in shared.artifacts.keys() {
+                    match self.fetch_artifact(&shared.scope()?, id).await {
+                        Ok(FetchedArtifact::Fetched) => fetched += 1,
+                        Ok(_) => {}
+                        Err(SyncError::NotAMember { .. }) => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+        }
+        Ok(fetched)
+    }
+}

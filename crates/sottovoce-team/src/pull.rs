@@ -1,0 +1,288 @@
+//! Reads what a conversation's log has after the last position, and stores it here
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+use sottovoce::ChatRole;
+use sottovoce::exchange::{Exchange, Incoming, Origin, SharedMessage, SharedSnapshot};
+use sottovoce_http::api::{Id, Page, Record, Rid};
+use sottovoce_sync::{Problem, SyncProgress, SyncReport, SyncResult};
+
+use crate::contents::{ArtifactPieces, Contents, Keys, What, new_id};
+use crate::server::{Server, conversation_path};
+use crate::settings::{self, ARTIFACT, SNAPSHOT, digest};
+use crate::state::{Known, Shared};
+
+/// How many records are stored at a time.
+const STRETCH: usize = 16_384;
+
+/// Messages that the log has, as far as it was just read.
+pub(crate) type Heard = HashSet<Origin>;
+
+/// What a stretch of the log says.
+#[derive(Default)]
+struct News {
+    incoming: Incoming,
+    /// The last value of each setting, and the record that has it.
+    set: BTreeMap<String, (Value, Rid)>,
+}
+
+/// One conversation and its log.
+pub(crate) struct Log<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) team: Id,
+    pub(crate) id: Id,
+    pub(crate) keys: &'a Keys,
+    pub(crate) exchange: &'a Exchange,
+}
+
+impl Log<'_> {
+    pub(crate) fn path(&self) -> String {
+        conversation_path(self.team, self.id)
+    }
+
+    /// Reads up to a stretch of the log and stores it. Returns whether there is more.
+    pub(crate) async fn pull(
+        &self,
+        shared: &mut Shared,
+        heard: &mut Heard,
+        report: &mut SyncReport,
+        progress: &(dyn Fn(SyncProgress) + Send + Sync),
+    ) -> SyncResult<bool> {
+        let (mut news, mut records) = (News::default(), 0);
+        let mut is_more = true;
+        while is_more && records < STRETCH {
+            let path = format!("{}/changes?after={}", self.path(), shared.read);
+            let page: Page = self.server.get(&path).await?;
+            if page.last < shared.read {
+                note_problem(report, shared, "the server has an older state than before");
+                is_more = false;
+                break;
+            }
+            let before = shared.read;
+            for record in page.records {
+                if record.pos != shared.read + 1 {
+                    note_problem(report, shared, "the server leaves records out");
+                    break;
+                }
+                records += 1;
+                self.note(record, shared, &mut news, report)?;
+            }
+            shared.last = page.last;
+            is_more = shared.read < page.last && shared.read > before;
+        }
+        heard.extend(news.incoming.messages.iter().map(|message| message.origin));
+        self.apply(shared, news, report).await?;
+        progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
+        if !is_more {
+            // Another life of this store, or an attempt whose answer was lost, has used these numbers.
+            if shared.seen.newest(shared.own.writer) > shared.own.n {
+                (shared.own.writer, shared.own.n) = (new_id()?, 0);
+            }
+            shared.own.void = shared.seen.missing(shared.own.writer, shared.own.n);
+            note_withheld(shared, report);
+        }
+        Ok(is_more)
+    }
+
+    /// Notes one record.
+    fn note(
+        &self,
+        record: Record,
+        shared: &mut Shared,
+        news: &mut News,
+        report: &mut SyncReport,
+    ) -> SyncResult<()> {
+        shared.read = record.pos;
+        let Some(sealed) = record.sealed else {
+            shared.seen.note_emptied(record.rid);
+            return Ok(());
+        };
+        let Some(contents) = self.keys.open(record.rid, sealed.as_bytes()) else {
+            if shared.unopened.is_none() {
+                shared.unopened = Some((record.pos, shared.seen.clone()));
+            }
+            let reason =
+                "a record was changed, or sealed with a key that is not here: ask for a new link";
+            note_problem(report, shared, reason);
+            return Ok(());
+        };
+        let Contents { writer, n, void, by, what } = contents;
+        if !shared.seen.note(writer, n, void) {
+            note_problem(report, shared, "the server repeats records, or changes their order");
+            return Ok(());
+        }
+        match what {
+            What::Said(mut message) => {
+                // A message's record has the name that follows from it, so that forgetting it empties that record.
+                if self.keys.rid(message.origin)? != record.rid {
+                    note_problem(report, shared, "a record has another message's name");
+                    return Ok(());
+                }
+                if writer != shared.own.writer {
+                    name_speaker(&mut message, by);
+                }
+                news.incoming.messages.push(*message);
+            }
+            What::Set { name, value } if settings::is_shared(&name) => {
+                news.set.insert(name, (value, record.rid));
+            }
+            What::Forgot { messages, records } => {
+                for origin in &messages {
+                    shared.seen.explain([self.keys.rid(*origin)?]);
+                }
+                shared.seen.explain(records);
+                news.incoming.forgotten.extend(messages);
+            }
+            What::Set { .. } | What::Nothing => {}
+        }
+        Ok(())
+    }
+
+    async fn apply(
+        &self,
+        shared: &mut Shared,
+        news: News,
+        report: &mut SyncReport,
+    ) -> SyncResult<()> {
+        let News { mut incoming, set } = news;
+        shared.own.forgotten.extend(incoming.forgotten.iter().copied());
+        let before = self.exchange.position().await?;
+        let taken = match set.is_empty() {
+            true => BTreeMap::new(),
+            false => self.sort_settings(shared, set, &mut incoming, report).await?,
+        };
+        if incoming == Incoming::default() && taken.is_empty() {
+            return Ok(());
+        }
+        let received = self.exchange.receive(incoming).await?;
+        report.received += received.taken;
+        report.removed += received.removed;
+        if !received.left_out.is_empty() {
+            report.problems.push(Problem::UnknownSetting);
+        }
+        if !taken.is_empty() {
+            let values = settings::values(self.exchange).await?;
+            for (name, rid) in taken {
+                let id = name.strip_prefix(SNAPSHOT);
+                // Its messages are not here. That it is not here either does not mean that it was deleted.
+                if id.is_some_and(|id| received.incomplete.contains(id)) {
+                    continue;
+                }
+                let id = name.strip_prefix(ARTIFACT);
+                let waiting = id.and_then(|id| shared.artifacts.get(id));
+                let digest = match waiting.map(settings::to_value).transpose()? {
+                    Some(value) => digest(&name, &value),
+                    None => digest(&name, values.get(&name).unwrap_or(&Value::Null)),
+                };
+                shared.settings.insert(name, Known { digest, rid });
+            }
+        }
+        // What was just received need not be read again to find out that the log has it.
+        let after = self.exchange.position().await?.last_seq;
+        if shared.own.seq == before.last_seq
+            && received.removed == 0
+            && received.taken > 0
+            && after - before.last_seq == received.taken as u64
+        {
+            shared.own.seq = after;
+            shared.own.origin = self.exchange.message_origin(after).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds the settings to what is to be stored, except for those that were changed here since and are about to be
+    /// appended. Returns the names of the others, with the records that have them.
+    async fn sort_settings(
+        &self,
+        shared: &mut Shared,
+        set: BTreeMap<String, (Value, Rid)>,
+        incoming: &mut Incoming,
+        report: &mut SyncReport,
+    ) -> SyncResult<BTreeMap<String, Rid>> {
+        let here = settings::values(self.exchange).await?;
+        let mut taken = BTreeMap::new();
+        let mut deleted = Vec::new();
+        let null = digest("", &Value::Null);
+        for (name, (value, rid)) in set {
+            let now = digest(&name, here.get(&name).unwrap_or(&Value::Null));
+            let known = shared.settings.get(&name).map(|known| known.digest.clone());
+            let is_waiting =
+                name.strip_prefix(ARTIFACT).is_some_and(|id| shared.artifacts.contains_key(id));
+            let is_changed = !is_waiting && known.clone().unwrap_or_else(|| null.clone()) != now;
+            let is_gone = settings::is_one_of_many(&name) && known.as_ref() == Some(&null);
+            if is_gone && !value.is_null() {
+                continue;
+            }
+            if is_changed && !(settings::is_one_of_many(&name) && value.is_null()) {
+                // The value here is the newer one. It is appended next, unless both are equal.
+                let known =
+                    if digest(&name, &value) == now { now } else { known.unwrap_or(null.clone()) };
+                shared.settings.insert(name, Known { digest: known, rid });
+                continue;
+            }
+            let value = (!value.is_null()).then_some(value);
+            if let Some(id) = name.strip_prefix(ARTIFACT) {
+                let pieces = value.map(serde_json::from_value::<ArtifactPieces>).transpose();
+                match pieces {
+                    Ok(Some(pieces)) if pieces.artifact.id == id => {
+                        shared.pieces.insert(id.to_owned(), pieces.pieces.clone());
+                        if !here.contains_key(&name) {
+                            shared.artifacts.insert(id.to_owned(), pieces);
+                        }
+                    }
+                    Ok(None) => {
+                        shared.artifacts.remove(id);
+                        deleted.push(id.to_owned());
+                    }
+                    _ => {
+                        report.problems.push(Problem::UnknownSetting);
+                        continue;
+                    }
+                }
+            } else if let Some(id) = name.strip_prefix(SNAPSHOT) {
+                match value.map(serde_json::from_value::<SharedSnapshot>).transpose() {
+                    Ok(snapshot) => drop(incoming.snapshots.insert(id.to_owned(), snapshot)),
+                    Err(_) => {
+                        report.problems.push(Problem::UnknownSetting);
+                        continue;
+                    }
+                }
+            } else {
+                incoming.settings.insert(name.clone(), value);
+            }
+            taken.insert(name, rid);
+        }
+        if !deleted.is_empty() {
+            self.exchange.delete_artifacts(&deleted).await?;
+        }
+        Ok(taken)
+    }
+}
+
+/// Who said something is shown to the model, unless the message says it.
+fn name_speaker(message: &mut SharedMessage, by: String) {
+    let metadata = &mut message.message.metadata;
+    if message.message.role == ChatRole::User && !by.is_empty() && !metadata.contains_key("speaker")
+    {
+        metadata.insert("speaker".to_owned(), by);
+    }
+}
+
+fn note_withheld(shared: &Shared, report: &mut SyncReport) {
+    if shared.unopened.is_none() && shared.seen.withheld() > 0 {
+        note_problem(report, shared, "the server holds back records of a member");
+    }
+    if shared.seen.unexplained() > 0 {
+        let reason = "the server emptied records though no member asked for it";
+        note_problem(report, shared, reason);
+    }
+}
+
+/// Reports once what is wrong with a conversation's log.
+pub(crate) fn note_problem(report: &mut SyncReport, shared: &Shared, reason: &'static str) {
+    let problem = Problem::Unusable { place: shared.scope.clone(), reason };
+    if !report.problems.contains(&problem) {
+        report.problems.push(problem);
+    }
+}

@@ -1,0 +1,209 @@
+//! What a store remembers about its teams. It is sealed in the store
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sottovoce::exchange::{self, Origin, Position, Sharing};
+use sottovoce::{FileConversationStore, Scope};
+use sottovoce_http::api::{Id, Level, Rid, Secret};
+use sottovoce_sync::{SyncError, SyncResult};
+use zeroize::Zeroizing;
+
+use crate::contents::ArtifactPieces;
+use crate::withheld::Seen;
+
+/// The version of the state.
+const VERSION: u64 = 1;
+
+/// The teams of a store.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct State {
+    v: u64,
+    pub(crate) teams: BTreeMap<Id, Membership>,
+}
+
+/// This store in a team.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Membership {
+    pub(crate) address: String,
+    /// The team's name.
+    pub(crate) name: String,
+    pub(crate) member: Id,
+    /// The member's name, as others see it.
+    pub(crate) called: String,
+    /// The key of members' names.
+    pub(crate) key: Secret,
+    pub(crate) token: Secret,
+    pub(crate) token_id: Id,
+    pub(crate) expires: Timestamp,
+    pub(crate) conversations: BTreeMap<Id, Shared>,
+    /// When everything was last exchanged.
+    pub(crate) synced_at: Option<Timestamp>,
+    /// Conversations that were granted, and whose keys are not here.
+    #[serde(default)]
+    pub(crate) without_key: BTreeSet<Id>,
+}
+
+/// A shared conversation.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Shared {
+    /// Its conversation in this store.
+    pub(crate) scope: String,
+    /// The oldest first. The newest seals, and the oldest names messages.
+    pub(crate) keys: Vec<Secret>,
+    /// What the member may do; `None` once it has no access any more.
+    pub(crate) level: Option<Level>,
+    /// The last position that was read, and the last one that the server told of.
+    pub(crate) read: u64,
+    pub(crate) last: u64,
+    pub(crate) seen: Seen,
+    /// Where a record was that no key opens, and what had been seen before it: it is read again once there is a new key.
+    #[serde(default)]
+    pub(crate) unopened: Option<(u64, Seen)>,
+    pub(crate) own: Own,
+    pub(crate) settings: BTreeMap<String, Known>,
+    /// Artifacts whose contents were not fetched.
+    #[serde(default)]
+    pub(crate) artifacts: BTreeMap<String, ArtifactPieces>,
+    /// Where the contents of each artifact are at the server, to delete them with it.
+    #[serde(default)]
+    pub(crate) pieces: BTreeMap<String, Vec<Id>>,
+}
+
+/// What this store has appended to a conversation.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Own {
+    /// A random number that stands for this store, and how many records it has written under it.
+    pub(crate) writer: Id,
+    pub(crate) n: u64,
+    /// How many of these numbers belong to no record of the log: the server had those records already.
+    pub(crate) void: u64,
+    /// Where the conversation was when everything of it was appended.
+    pub(crate) position: Position,
+    /// The last number that was looked at, and the identity of its message, if it had one.
+    pub(crate) seq: u64,
+    pub(crate) origin: Option<Origin>,
+    /// The forgotten messages that the others know of.
+    pub(crate) forgotten: BTreeSet<Origin>,
+    /// One more than the highest number of the conversation when it was last forgotten completely.
+    pub(crate) removed: u64,
+}
+
+/// A setting, a snapshot or an artifact.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Known {
+    /// The digest of the value that all members know.
+    pub(crate) digest: String,
+    /// The record that has the value.
+    pub(crate) rid: Rid,
+}
+
+impl Shared {
+    /// A conversation of which nothing was read or appended yet.
+    pub(crate) fn new(scope: &Scope, keys: Vec<Secret>, writer: Id, removed: u64) -> Self {
+        Self {
+            scope: scope.to_string(),
+            keys,
+            level: Some(Level::Read),
+            read: 0,
+            last: 0,
+            seen: Seen::default(),
+            unopened: None,
+            own: Own {
+                writer,
+                n: 0,
+                void: 0,
+                position: Position::default(),
+                seq: 0,
+                origin: None,
+                forgotten: BTreeSet::new(),
+                removed,
+            },
+            settings: BTreeMap::new(),
+            artifacts: BTreeMap::new(),
+            pieces: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn scope(&self) -> SyncResult<Scope> {
+        self.scope.parse().map_err(|_| SyncError::State { reason: "a scope in it is none" })
+    }
+
+    pub(crate) fn may(&self, level: Level) -> bool {
+        self.level.is_some_and(|own| own >= level)
+    }
+
+    /// Adds keys that are not here yet. What they may open is read again.
+    pub(crate) fn add_keys(&mut self, keys: Vec<Secret>) {
+        for key in keys {
+            if !self.keys.iter().any(|known| known.as_bytes() == key.as_bytes()) {
+                self.keys.push(key);
+                if let Some((at, seen)) = self.unopened.take() {
+                    (self.read, self.seen) = (at.saturating_sub(1), seen);
+                }
+            }
+        }
+    }
+}
+
+impl Membership {
+    /// The shared conversation that is this one here.
+    pub(crate) fn conversation(&self, scope: &Scope) -> Option<(Id, &Shared)> {
+        let text = scope.to_string();
+        let found = self.conversations.iter().find(|(_, shared)| shared.scope == text);
+        found.map(|(id, shared)| (*id, shared))
+    }
+}
+
+impl State {
+    /// Reads the state from the default conversation. It is empty if the store is in no team.
+    pub(crate) async fn read(root: &FileConversationStore) -> SyncResult<Self> {
+        let Some(text) = exchange::read_state(root, Sharing::Teams).await? else {
+            return Ok(Self { v: VERSION, teams: BTreeMap::new() });
+        };
+        let state: Self = serde_json::from_slice(&text)
+            .map_err(|_| SyncError::State { reason: "it has another form" })?;
+        match state.v {
+            VERSION => Ok(state),
+            _ => Err(SyncError::State { reason: "another version of this program wrote it" }),
+        }
+    }
+
+    pub(crate) async fn write(&self, root: &FileConversationStore) -> SyncResult<()> {
+        let text = serde_json::to_vec(self).map(Zeroizing::new);
+        let text = text.map_err(|_| SyncError::State { reason: "it cannot be written" })?;
+        Ok(exchange::write_state(root, Sharing::Teams, &text).await?)
+    }
+
+    /// The team of that name or identifier, or the only one.
+    pub(crate) fn team(&self, name: Option<&str>) -> SyncResult<Id> {
+        let mut found = self.teams.iter().filter(|(id, team)| {
+            name.is_none_or(|name| team.name == name || id.to_string() == name)
+        });
+        match (found.next(), found.next(), name) {
+            (Some((id, _)), None, _) => Ok(*id),
+            (None, _, None) => Err(SyncError::NoTeam),
+            (None, _, Some(name)) => Err(SyncError::NoSuch { what: "team", name: name.to_owned() }),
+            (Some(_), Some(_), _) => Err(SyncError::SeveralTeams),
+        }
+    }
+
+    /// The team with which a conversation is shared.
+    pub(crate) fn team_of(&self, scope: &Scope) -> Option<Id> {
+        let found = self.teams.iter().find(|(_, team)| team.conversation(scope).is_some());
+        found.map(|(id, _)| *id)
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("teams", &self.teams.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,224 @@
+//! A server that lies: members notice, keep what they have, and take nothing false
+
+use serde_json::{Value, json};
+use sottovoce_team::Level;
+
+use crate::house::{House, PLANS, Person};
+
+/// Changes the records of pages.
+fn records(
+    mut change: impl FnMut(&mut Vec<Value>) + Send + 'static,
+) -> impl FnMut(&str, &mut Value) + Send + 'static {
+    move |_, body| {
+        if let Some(records) = body.get_mut("records").and_then(Value::as_array_mut) {
+            change(records);
+        }
+    }
+}
+
+async fn pair() -> (House, Person, Person) {
+    let house = House::new().await;
+    let anna = house.anna().await;
+    let ben = house.guest(&anna, "Ben", Level::Write).await;
+    for words in ["one", "two", "three"] {
+        anna.says(PLANS, words).await;
+        anna.sync().await;
+    }
+    anna.sync().await;
+    (house, anna, ben)
+}
+
+async fn finds(ben: &Person, part: &str) {
+    let problems = ben.problems().await;
+    assert!(problems.iter().any(|problem| problem.to_string().contains(part)), "{problems:?}");
+}
+
+#[tokio::test]
+async fn a_changed_record_is_noticed_and_not_taken_and_comes_in_once_it_is_right_again() {
+    let (house, _, ben) = pair().await;
+    house.proxy.lie(records(|records| {
+        for record in records.iter_mut().skip(1) {
+            let sealed = record["sealed"].as_str().unwrap().replace('A', "B");
+            record["sealed"] = json!(sealed);
+        }
+    }));
+    finds(&ben, "was changed").await;
+    assert_eq!(ben.words(PLANS).await, ["We meet on Monday", "one"]);
+}
+
+#[tokio::test]
+async fn a_record_under_another_records_name_is_noticed_and_not_taken() {
+    let (house, _, ben) = pair().await;
+    house.proxy.lie(records(|records| {
+        if let [first, second, ..] = records.as_mut_slice() {
+            std::mem::swap(&mut first["sealed"], &mut second["sealed"]);
+        }
+    }));
+    finds(&ben, "was changed").await;
+    assert_eq!(ben.words(PLANS).await, ["We meet on Monday", "three"]);
+}
+
+#[tokio::test]
+async fn a_record_that_is_held_back_is_noticed_also_if_the_positions_have_no_hole() {
+    let (house, anna, ben) = pair().await;
+    house.proxy.lie(|_, body| {
+        let Some(records) = body.get_mut("records").and_then(Value::as_array_mut) else { return };
+        if records.len() > 1 {
+            records.remove(1);
+            for (at, record) in records.iter_mut().enumerate().skip(1) {
+                record["pos"] = json!(record["pos"].as_u64().unwrap() - 1);
+                let _ = at;
+            }
+            body["last"] = json!(body["last"].as_u64().unwrap() - 1);
+        }
+    });
+    finds(&ben, "holds back").await;
+    assert_eq!(ben.words(PLANS).await, ["We meet on Monday", "one", "three"]);
+    assert_eq!(anna.words(PLANS).await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_hole_in_the_positions_is_noticed_and_nothing_behind_it_is_taken_for_read() {
+    let (house, _, ben) = pair().await;
+    house.proxy.lie(records(|records| {
+        if records.len() > 2 {
+            records.remove(1);
+        }
+    }));
+    finds(&ben, "leaves records out").await;
+    house.proxy.calm();
+    ben.sync().await;
+    assert_eq!(ben.words(PLANS).await.len(), 4);
+}
+
+#[tokio::test]
+async fn repeated_and_reordered_records_are_noticed_and_change_nothing() {
+    let (house, _, ben) = pair().await;
+    house.proxy.lie(|_, body| {
+        let Some(records) = body.get_mut("records").and_then(Value::as_array_mut) else { return };
+        let Some(first) = records.first().cloned() else { return };
+        records.push(first);
+        records.reverse();
+        let mut position =
+            records.iter().filter_map(|record| record["pos"].as_u64()).min().unwrap();
+        for record in records {
+            record["pos"] = json!(position);
+            position += 1;
+        }
+        body["last"] = json!(position - 1);
+    });
+    finds(&ben, "repeats").await;
+    let words = ben.words(PLANS).await;
+    assert!(words.len() <= 4, "{words:?}");
+}
+
+#[tokio::test]
+async fn an_older_state_is_noticed_and_undoes_nothing() {
+    let (house, _, ben) = pair().await;
+    ben.sync().await;
+    house.proxy.lie(|name, body| {
+        if name.contains("/changes") {
+            *body = json!({"records": [], "last": 1});
+        }
+    });
+    finds(&ben, "older state").await;
+    assert_eq!(ben.words(PLANS).await.len(), 4);
+    house.proxy.calm();
+    ben.sync().await;
+}
+
+#[tokio::test]
+async fn an_emptied_record_is_noticed_unless_a_member_has_forgotten_it() {
+    let (house, _, ben) = pair().await;
+    house.proxy.lie(records(|records| {
+        if let Some(record) = records.get_mut(1) {
+            record.as_object_mut().unwrap().remove("sealed");
+        }
+    }));
+    finds(&ben, "emptied records").await;
+    assert_eq!(ben.words(PLANS).await, ["We meet on Monday", "one", "three"]);
+}
+
+#[tokio::test]
+async fn a_forgetting_that_no_member_asked_for_forgets_nothing() {
+    let (house, _, ben) = pair().await;
+    ben.sync().await;
+    let mut rid = None;
+    house.proxy.lie(move |name, body| {
+        if name.contains("/changes") {
+            let forged = "ab".repeat(32);
+            let victim = rid.get_or_insert_with(|| "cd".repeat(32)).clone();
+            let last = body["last"].as_u64().unwrap() + 1;
+            body["records"].as_array_mut().unwrap().push(json!({
+                "pos": last, "rid": forged, "device": "00".repeat(16), "kind": "forgetting",
+                "forgets": [victim], "at": "2026-11-24T12:00:00Z"
+            }));
+            body["last"] = json!(last);
+        }
+    });
+    finds(&ben, "emptied records").await;
+    assert_eq!(ben.words(PLANS).await.len(), 4);
+}
+
+#[tokio::test]
+async fn rows_of_another_conversation_are_not_taken() {
+    let (house, anna, ben) = pair().await;
+    anna.says("named/private", "for my eyes").await;
+    let private = crate::house::scope("named/private");
+    anna.teams.share(None, &private).await.unwrap();
+    anna.sync().await;
+    let mut stolen: Option<Value> = None;
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(None));
+    let keep = std::sync::Arc::clone(&seen);
+    house.proxy.lie(move |name, body| {
+        if name.contains("/changes") && body["records"].as_array().is_some_and(|r| r.len() == 1) {
+            *keep.lock().unwrap() = Some(body["records"][0]["sealed"].clone());
+        }
+    });
+    anna.sync().await;
+    stolen.clone_from(&seen.lock().unwrap());
+    let stolen = stolen.unwrap();
+    house.proxy.lie(records(move |records| {
+        if let Some(record) = records.first_mut() {
+            record["sealed"] = stolen.clone();
+        }
+    }));
+    finds(&ben, "was changed").await;
+    assert!(!ben.words(PLANS).await.contains(&"for my eyes".to_owned()));
+}
+
+#[tokio::test]
+async fn answers_that_are_none_endless_or_full_of_control_characters_fail_in_plain_words() {
+    let (house, _, ben) = pair().await;
+    house.proxy.lie(|_, body| *body = json!({"records": "x", "last": -1}));
+    let error = ben.teams.sync(|_| {}).await.unwrap_err();
+    assert!(error.to_string().contains("not that of a team's server"), "{error}");
+    house.proxy.lie(|name, body| {
+        if name.contains("/changes") {
+            *body = json!({"records": [], "last": 0, "more": "x".repeat(20 << 20)});
+        }
+    });
+    let error = ben.teams.sync(|_| {}).await.unwrap_err();
+    assert!(error.to_string().contains("too long"), "{error}");
+    assert_eq!(ben.words(PLANS).await, ["We meet on Monday"]);
+    house.proxy.calm();
+    ben.sync().await;
+}
+
+#[tokio::test]
+async fn a_list_of_ten_thousand_conversations_adds_none() {
+    let (house, _, ben) = pair().await;
+    house.proxy.lie(|name, body| {
+        if name.ends_with("/conversations") {
+            let one = body["conversations"][0].clone();
+            let list = body["conversations"].as_array_mut().unwrap();
+            for n in 0..10_000_u32 {
+                let mut more = one.clone();
+                more["id"] = json!(format!("{n:032x}"));
+                list.push(more);
+            }
+        }
+    });
+    finds(&ben, "ask for its link").await;
+    assert_eq!(ben.teams.status().await.unwrap()[0].conversations.len(), 1);
+}

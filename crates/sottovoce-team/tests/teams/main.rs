@@ -1,0 +1,13 @@
+//! Members of a team, each with a store of its own, over the real server
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod faults;
+mod hidden;
+mod home;
+mod hostile;
+mod house;
+mod members;
+mod proxy;
+mod sharing;
+mod simulation;
