@@ -1,24 +1,21 @@
 //! The HTTP server
 
-mod accept;
-mod body;
-mod connections;
 mod handler;
 mod limits;
+mod memory;
 mod metrics;
 mod operations;
 mod query;
 mod rates;
 mod reply;
 mod routes;
-mod socket;
 mod watch;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use sottovoce_connections::{ConnectionLimits, Listener, accept};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Secret;
@@ -30,15 +27,12 @@ pub use routes::routes;
 
 /// A server that is bound to its address but does not answer yet.
 #[derive(Debug)]
-pub struct Listening {
-    listener: TcpListener,
-    address: SocketAddr,
-}
+pub struct Listening(Listener);
 
 impl Listening {
     /// The address it listens on, with the actual port if port 0 was asked for.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.0.address()
     }
 }
 
@@ -47,10 +41,8 @@ impl Listening {
 /// # Errors
 /// [`Error::Address`].
 pub async fn listen(address: SocketAddr) -> Result<Listening> {
-    let failed = |source| Error::Address { address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    Ok(Listening { listener, address })
+    let bound = Listener::bind(address).await;
+    Ok(Listening(bound.map_err(|source| Error::Address { address, source })?))
 }
 
 /// Serves until `stop` is cancelled. Requests in progress then have the grace period of the limits, and those that wait for
@@ -63,8 +55,15 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let handler = Arc::new(Handler::new(team.clone(), operator, limits, stop.clone()));
+    let connections = ConnectionLimits {
+        connections: limits.connections,
+        head: limits.head,
+        unread: limits.unread,
+    };
+    let answering = Arc::clone(&handler);
+    let answer = move |request, client| Arc::clone(&answering).answer(request, client);
     let graceful = tokio::select! {
-        graceful = accept::accept(listening.listener, Arc::clone(&handler), &stop) => graceful,
+        graceful = accept(listening.0, connections, answer, &stop) => graceful,
         () = handler.watch.follow(&team) => return,
         () = upkeep(&team, limits.upkeep) => return,
     };

@@ -1,19 +1,27 @@
-//! TLS with a certificate that is given.
+//! TLS with a certificate that is given
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::listen::ListenError;
+/// A certificate or its key cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: cannot be used for TLS: {reason}", path.display())]
+#[non_exhaustive]
+pub struct TlsError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
 
-/// Speaks TLS with this certificate, after which its chain may follow, and its key.
-pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, ListenError> {
-    let wrong = |path: &Path, reason: String| ListenError::Tls { path: path.to_owned(), reason };
+pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
+    let wrong = |path: &Path, reason: String| TlsError { path: path.to_owned(), reason };
     let of_certificate = |error: &dyn std::fmt::Display| wrong(certificate, error.to_string());
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -23,7 +31,7 @@ pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Li
     }
     let secret =
         PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error.to_string()))?;
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| of_certificate(&error))?
         .with_no_client_auth()
