@@ -40,3 +40,27 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Tl
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_certificate_and_what_is_no_key_is_named() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let (certificate, key) = (folder.join("localhost.pem"), folder.join("localhost.key.pem"));
+        let missing = Path::new("/nowhere.pem");
+        for (one, other, wrong, reason) in [
+            (missing, &*key, missing, "No such file"),
+            (&*certificate, missing, missing, "No such file"),
+            (&*key, &*key, &*key, "no certificate"),
+            (&*certificate, &*certificate, &*certificate, "no "),
+        ] {
+            let Err(error) = acceptor(one, other) else { panic!("{} passed", wrong.display()) };
+            assert_eq!(error.path, wrong);
+            let text = error.to_string();
+            assert!(text.contains(reason) && text.starts_with(wrong.to_str().unwrap()), "{text}");
+        }
+        acceptor(&certificate, &key).unwrap();
+    }
+}

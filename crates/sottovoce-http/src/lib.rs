@@ -21,8 +21,10 @@ pub use database::{
 };
 #[cfg(feature = "server")]
 pub use error::{Error, Result};
+#[cfg(feature = "tls")]
+pub use server::listen_tls;
 #[cfg(feature = "server")]
-pub use server::{Limits, Listening, Rate, listen, routes, serve};
+pub use server::{Limits, Listening, Rate, listen, listen_plain, routes, serve};
 #[cfg(feature = "server")]
 pub use team::{Quotas, Team, UpkeepReport};
 

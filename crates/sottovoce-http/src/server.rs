@@ -12,6 +12,8 @@ mod routes;
 mod watch;
 
 use std::net::SocketAddr;
+#[cfg(feature = "tls")]
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,13 +38,35 @@ impl Listening {
     }
 }
 
-/// Binds an address. The server speaks plain HTTP: beyond one machine, a proxy in front of it speaks TLS.
+/// Binds an address of loopback, to speak plain HTTP there.
+///
+/// # Errors
+/// [`Error::PlainHttp`] for any other address, since tokens could be read on the way to it, and [`Error::Address`].
+pub async fn listen(address: SocketAddr) -> Result<Listening> {
+    match address.ip().is_loopback() {
+        true => listen_plain(address).await,
+        false => Err(Error::PlainHttp { address }),
+    }
+}
+
+/// Binds any address, to speak plain HTTP there: behind a proxy on another machine that speaks TLS, or in a network in which nobody reads
+/// along.
 ///
 /// # Errors
 /// [`Error::Address`].
-pub async fn listen(address: SocketAddr) -> Result<Listening> {
+pub async fn listen_plain(address: SocketAddr) -> Result<Listening> {
     let bound = Listener::bind(address).await;
     Ok(Listening(bound.map_err(|source| Error::Address { address, source })?))
+}
+
+/// Binds any address, to speak HTTPS there with this certificate, after which its chain may follow, and its key: both files in PEM.
+///
+/// # Errors
+/// [`Error::Tls`], and [`Error::Address`].
+#[cfg(feature = "tls")]
+pub async fn listen_tls(address: SocketAddr, certificate: &Path, key: &Path) -> Result<Listening> {
+    let Listening(listener) = listen_plain(address).await?;
+    Ok(Listening(listener.tls(certificate, key)?))
 }
 
 /// Serves until `stop` is cancelled. Requests in progress then have the grace period of the limits, and those that wait for

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sottovoce::{Clock, ManualClock};
 use sottovoce_http::api::{Hex, Id, NewMember, Rid, Secret};
 use sottovoce_http::{
-    Database, DatabaseOptions, Limits, Quotas, Rate, Team, listen, open_database, serve,
+    Database, DatabaseOptions, Limits, Listening, Quotas, Rate, Team, listen, open_database, serve,
 };
 use sottovoce_sync::Remote;
 use sottovoce_sync::testing::MemoryRemote;
@@ -127,10 +127,13 @@ impl Setup {
     }
 
     pub(crate) async fn start_with(&self, clock: Arc<dyn Clock>) -> Server {
+        self.start_at(listen(([127, 0, 0, 1], 0).into()).await.unwrap(), clock).await
+    }
+
+    pub(crate) async fn start_at(&self, listening: Listening, clock: Arc<dyn Clock>) -> Server {
         let team = Team::new(self.engine.open().await, Arc::clone(&self.objects))
             .clock(clock)
             .quotas(self.quotas);
-        let listening = listen(([127, 0, 0, 1], 0).into()).await.unwrap();
         let (address, stop) = (listening.address(), CancellationToken::new());
         let serving =
             serve(listening, team.clone(), Some(self.operator.clone()), self.limits, stop.clone());

@@ -19,3 +19,5 @@ mod limits;
 mod members;
 mod records;
 mod stored;
+#[cfg(feature = "tls")]
+mod tls;
