@@ -1,10 +1,9 @@
 //! A server for teams: conversations that several members share, behind a REST API.
 //!
 //! Contents are sealed on the members' devices, with a key for each conversation that the server never sees. The server keeps the
-//! order of the sealed records, and who may read and append them. [`api`] are the bodies of requests and answers, for clients too.
-//! All else is of the feature `server`.
+//! order of the sealed records, and who may read and append them. [`api`] are the bodies of requests and answers, which clients use
+//! too; without the feature `server` there is nothing else.
 
-pub mod api;
 #[cfg(feature = "server")]
 mod database;
 #[cfg(feature = "server")]
@@ -13,6 +12,8 @@ mod error;
 mod server;
 #[cfg(feature = "server")]
 mod team;
+
+pub use sottovoce_team_api as api;
 
 #[cfg(feature = "server")]
 pub use database::{
