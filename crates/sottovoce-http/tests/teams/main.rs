@@ -17,6 +17,7 @@ mod http;
 mod isolation;
 mod limits;
 mod members;
+mod object_store;
 mod records;
 mod stored;
 #[cfg(feature = "tls")]
