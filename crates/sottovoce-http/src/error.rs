@@ -114,6 +114,16 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// Other machines can reach the address, and nothing encrypts what they say.
+    #[error("other machines can reach {address}, and plain HTTP shows tokens on the way")]
+    PlainHttp {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The certificate or its key cannot be used.
+    #[cfg(feature = "tls")]
+    #[error(transparent)]
+    Tls(#[from] sottovoce_connections::TlsError),
     /// A file cannot be used.
     #[error("{}: {reason}", path.display())]
     File {
@@ -152,6 +162,11 @@ impl Error {
             Self::Database { .. } => "see the log of the database",
             Self::Damaged { .. } => "restore the object store from its backup",
             Self::Address { .. } => "choose another address or port",
+            Self::PlainHttp { .. } => {
+                "give a certificate, or allow plain HTTP if a proxy in front speaks TLS"
+            }
+            #[cfg(feature = "tls")]
+            Self::Tls(_) => "give a certificate and its key, both in PEM",
             Self::Conflict { .. } | Self::Objects(_) | Self::NoRandom | Self::File { .. } => {
                 return None;
             }

@@ -1,10 +1,9 @@
 //! A server for teams: conversations that several members share, behind a REST API.
 //!
 //! Contents are sealed on the members' devices, with a key for each conversation that the server never sees. The server keeps the
-//! order of the sealed records, and who may read and append them. [`api`] are the bodies of requests and answers, for clients too.
-//! All else is of the feature `server`.
+//! order of the sealed records, and who may read and append them. [`api`] are the bodies of requests and answers, which clients use
+//! too; without the feature `server` there is nothing else.
 
-pub mod api;
 #[cfg(feature = "server")]
 mod database;
 #[cfg(feature = "server")]
@@ -14,6 +13,8 @@ mod server;
 #[cfg(feature = "server")]
 mod team;
 
+pub use sottovoce_team_api as api;
+
 #[cfg(feature = "server")]
 pub use database::{
     Database, DatabaseOptions, Load, Outcome, Positions, RecordBatch, RecordRow, Row, Step, Value,
@@ -21,8 +22,10 @@ pub use database::{
 };
 #[cfg(feature = "server")]
 pub use error::{Error, Result};
+#[cfg(feature = "tls")]
+pub use server::listen_tls;
 #[cfg(feature = "server")]
-pub use server::{Limits, Listening, Rate, listen, routes, serve};
+pub use server::{Limits, Listening, Rate, listen, listen_plain, routes, serve};
 #[cfg(feature = "server")]
 pub use team::{Quotas, Team, UpkeepReport};
 

@@ -1,24 +1,23 @@
 //! The HTTP server
 
-mod accept;
-mod body;
-mod connections;
 mod handler;
 mod limits;
+mod memory;
 mod metrics;
 mod operations;
 mod query;
 mod rates;
 mod reply;
 mod routes;
-mod socket;
 mod watch;
 
 use std::net::SocketAddr;
+#[cfg(feature = "tls")]
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use sottovoce_connections::{ConnectionLimits, Listener, accept};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Secret;
@@ -30,27 +29,44 @@ pub use routes::routes;
 
 /// A server that is bound to its address but does not answer yet.
 #[derive(Debug)]
-pub struct Listening {
-    listener: TcpListener,
-    address: SocketAddr,
-}
+pub struct Listening(Listener);
 
 impl Listening {
     /// The address it listens on, with the actual port if port 0 was asked for.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.0.address()
     }
 }
 
-/// Binds an address. The server speaks plain HTTP: beyond one machine, a proxy in front of it speaks TLS.
+/// Binds an address of loopback, to speak plain HTTP there.
+///
+/// # Errors
+/// [`Error::PlainHttp`] for any other address, since tokens could be read on the way to it, and [`Error::Address`].
+pub async fn listen(address: SocketAddr) -> Result<Listening> {
+    match address.ip().is_loopback() {
+        true => listen_plain(address).await,
+        false => Err(Error::PlainHttp { address }),
+    }
+}
+
+/// Binds any address, to speak plain HTTP there: behind a proxy on another machine that speaks TLS, or in a network in which nobody reads
+/// along.
 ///
 /// # Errors
 /// [`Error::Address`].
-pub async fn listen(address: SocketAddr) -> Result<Listening> {
-    let failed = |source| Error::Address { address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    Ok(Listening { listener, address })
+pub async fn listen_plain(address: SocketAddr) -> Result<Listening> {
+    let bound = Listener::bind(address).await;
+    Ok(Listening(bound.map_err(|source| Error::Address { address, source })?))
+}
+
+/// Binds any address, to speak HTTPS there with this certificate, after which its chain may follow, and its key: both files in PEM.
+///
+/// # Errors
+/// [`Error::Tls`], and [`Error::Address`].
+#[cfg(feature = "tls")]
+pub async fn listen_tls(address: SocketAddr, certificate: &Path, key: &Path) -> Result<Listening> {
+    let Listening(listener) = listen_plain(address).await?;
+    Ok(Listening(listener.tls(certificate, key)?))
 }
 
 /// Serves until `stop` is cancelled. Requests in progress then have the grace period of the limits, and those that wait for
@@ -63,8 +79,15 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let handler = Arc::new(Handler::new(team.clone(), operator, limits, stop.clone()));
+    let connections = ConnectionLimits {
+        connections: limits.connections,
+        head: limits.head,
+        unread: limits.unread,
+    };
+    let answering = Arc::clone(&handler);
+    let answer = move |request, client| Arc::clone(&answering).answer(request, client);
     let graceful = tokio::select! {
-        graceful = accept::accept(listening.listener, Arc::clone(&handler), &stop) => graceful,
+        graceful = accept(listening.0, connections, answer, &stop) => graceful,
         () = handler.watch.follow(&team) => return,
         () = upkeep(&team, limits.upkeep) => return,
     };

@@ -15,11 +15,11 @@ use sottovoce::config::ModelKind;
 use sottovoce::conversation::ErrorKind;
 use sottovoce::model::{ModelFailure, ModelServer};
 use sottovoce::{Config, Error, Result};
+use sottovoce_connections::{Body, Sender, pieces};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
-use crate::body::{Body, Sender, pieces};
 use crate::record::{Broken, Recorder};
 
 /// The longest time to establish a connection.
@@ -27,9 +27,11 @@ const CONNECTING: Duration = Duration::from_secs(5);
 /// How often a silent connection is tested. A model may be silent for as long as it needs, but not a dead machine.
 const ALIVE: Duration = Duration::from_secs(20);
 /// How long a client may take nothing of an answer before it counts as gone.
-const UNREAD: Duration = Duration::from_secs(120);
+pub(crate) const UNREAD: Duration = Duration::from_secs(120);
 /// After this long, other turns of the conversation do not wait for such a client any more.
 const STALLED: Duration = Duration::from_secs(5);
+/// How many pieces of an answer wait for a client that reads slowly.
+const WAITING: usize = 16;
 
 /// Headers that belong to one connection, or that are this server's own matter.
 const NOT_FORWARDED: [HeaderName; 12] = [
@@ -214,7 +216,7 @@ pub(crate) async fn relay(
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         recorder.reader.set_content_type(kind);
     }
-    let (pieces, body) = pieces();
+    let (pieces, body) = pieces(WAITING);
     let mut answer = Response::new(body);
     *answer.status_mut() = response.status();
     for (name, value) in response.headers() {

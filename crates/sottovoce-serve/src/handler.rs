@@ -1,6 +1,5 @@
 //! One request, from its head to the head of its answer.
 
-use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,22 +7,21 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, Response, StatusCode, request};
-use http_body::Body as _;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use sottovoce::conversation::HostTurn;
 use sottovoce::{Error, Scope};
+use sottovoce_connections::{Body, Client, ReadError, read};
 use tokio::sync::oneshot;
 
 use crate::access::{Access, Refusal};
 use crate::answer::{AnswerReader, reason};
-use crate::body::{Body, error, json};
 use crate::forward::{Failed, relay};
 use crate::hub::Hub;
 use crate::memory::{Asked, Prepared};
 use crate::open_scope::OpenScope;
 use crate::receipt::Receipt;
 use crate::record::{Progress, Recorder};
+use crate::reply::{error, json};
 use crate::request::{ChatRequest, Form};
 use crate::route::{self, Endpoint};
 
@@ -57,20 +55,15 @@ struct Admitted {
 }
 
 impl Handler {
-    /// Answers a request. `admit` is called once the client has shown that it may ask; it returns false if there are too
-    /// many clients.
-    pub(crate) async fn answer(
-        self,
-        request: Request<Incoming>,
-        admit: impl FnOnce() -> bool,
-    ) -> Result<Response<Body>, Infallible> {
-        Ok(self.respond(request, admit).await.unwrap_or_else(|refused| *refused))
+    /// Answers a request. The client is admitted once it has shown that it may ask.
+    pub(crate) async fn answer(self, request: Request<Incoming>, client: Client) -> Response<Body> {
+        self.respond(request, &client).await.unwrap_or_else(|refused| *refused)
     }
 
     async fn respond(
         &self,
         request: Request<Incoming>,
-        admit: impl FnOnce() -> bool,
+        client: &Client,
     ) -> Result<Response<Body>, Box<Response<Body>>> {
         let path = request.uri().path().to_owned();
         let is_openai = path.contains("/v1/");
@@ -84,7 +77,7 @@ impl Handler {
             .access
             .scope(request.headers(), asked)
             .map_err(|refusal| refused(is_openai, refusal))?;
-        if !admit() {
+        if !client.admit() {
             return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "too many clients are connected"));
         }
         let endpoint = route::endpoint(request.method(), &path);
@@ -127,20 +120,19 @@ impl Handler {
             refused.headers_mut().insert(http::header::CONNECTION, close);
             Box::new(refused)
         };
-        let too_long = || {
-            let reason = format!("a request may have at most {most} bytes (Serve.MaxRequestBytes)");
-            refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason)
-        };
-        if body.size_hint().lower() > most as u64 {
-            return Err(too_long());
-        }
-        let read = Limited::new(body, most).collect();
-        match tokio::time::timeout(self.body_time, read).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
-            Ok(Err(_)) => Err(refuse(StatusCode::BAD_REQUEST, "the request's body is incomplete")),
-            Err(_) => Err(refuse(StatusCode::REQUEST_TIMEOUT, "the request's body took too long")),
-        }
+        read(body, most, self.body_time).await.map_err(|error| match error {
+            ReadError::TooLong => {
+                let reason =
+                    format!("a request may have at most {most} bytes (Serve.MaxRequestBytes)");
+                refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason)
+            }
+            ReadError::Incomplete => {
+                refuse(StatusCode::BAD_REQUEST, "the request's body is incomplete")
+            }
+            ReadError::TooSlow => {
+                refuse(StatusCode::REQUEST_TIMEOUT, "the request's body took too long")
+            }
+        })
     }
 
     async fn converse(

@@ -9,7 +9,6 @@
 
 mod access;
 mod answer;
-mod body;
 mod forward;
 mod handler;
 mod hub;
@@ -17,6 +16,7 @@ mod memory;
 mod open_scope;
 mod receipt;
 mod record;
+mod reply;
 mod request;
 mod route;
 mod server;

@@ -1,21 +1,18 @@
 //! The HTTP servers: for clients, and for whoever watches over the process.
 
-mod accept;
-mod connections;
 mod health;
 mod listen;
-#[cfg(feature = "tls")]
-mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sottovoce::config::OpenConversations;
+use sottovoce_connections::{ConnectionLimits, accept};
 use tokio_util::sync::CancellationToken;
 
+use crate::forward::UNREAD;
 use crate::handler::Handler;
 use crate::hub::Hub;
-use accept::{Responder, accept};
 use health::Health;
 pub use health::MoreMetrics;
 pub use listen::{Limits, ListenError, Listening, listen};
@@ -31,11 +28,12 @@ pub async fn serve(listening: Listening, hub: Hub, stop: CancellationToken) {
     let handler = Handler {
         hub: Arc::clone(&hub),
         access: Arc::clone(&listening.access),
-        listening: listening.address.ip(),
+        listening: listening.address().ip(),
         body_time: limits.body,
     };
+    let answer = move |request, client| handler.clone().answer(request, client);
     let graceful = tokio::select! {
-        graceful = accept(listening, Responder::Clients(handler), &stop) => graceful,
+        graceful = accept(listening.listener, connections(limits), answer, &stop) => graceful,
         () = hub.conversations.clean_hourly() => return,
     };
     let closed = graceful.shutdown();
@@ -66,8 +64,13 @@ pub async fn serve_health(
         more,
         ending,
         access: Arc::clone(&listening.access),
-        listening: listening.address.ip(),
+        listening: listening.address().ip(),
     };
-    let graceful = accept(listening, Responder::Health(health), &stop).await;
+    let answer = move |request, client| health.clone().answer(request, client);
+    let graceful = accept(listening.listener, connections(listening.limits), answer, &stop).await;
     drop(tokio::time::timeout(Duration::from_secs(1), graceful.shutdown()).await);
+}
+
+fn connections(limits: Limits) -> ConnectionLimits {
+    ConnectionLimits { connections: limits.connections, head: limits.head, unread: UNREAD }
 }

@@ -5,8 +5,8 @@ use std::io;
 use sottovoce::exchange::{Exchange, ObjectKind};
 use sottovoce::store::{Artifact, ArtifactStore};
 use sottovoce::{Error, Scope};
-use sottovoce_http::api::Id;
 use sottovoce_sync::{MAX_PIECES, PieceReader, SyncError, SyncResult, read_piece};
+use sottovoce_team_api::Id;
 
 use crate::contents::{ArtifactPieces, Keys, new_id};
 use crate::pull::Log;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::exchange::{ObjectKind, Origin, SharedMessage, SpaceKey};
 use sottovoce::store::Artifact;
-use sottovoce_http::api::{Id, MAX_SEALED, Rid, Secret};
 use sottovoce_sync::{SyncError, SyncResult};
+use sottovoce_team_api::{Id, MAX_SEALED, Rid, Secret};
 use zeroize::Zeroizing;
 
 /// The text of a record is padded to a multiple of this, so that the server learns lengths less exactly.

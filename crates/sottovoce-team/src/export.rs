@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use sottovoce::ChatMessage;
 use sottovoce::exchange::Origin;
-use sottovoce_http::api::{Page, Record};
 use sottovoce_sync::{SyncError, SyncResult};
+use sottovoce_team_api::{Page, Record};
 
 use crate::contents::{Contents, Keys, What};
 use crate::members::server_of;

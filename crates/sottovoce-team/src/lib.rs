@@ -26,4 +26,4 @@ pub use status::{SharedStatus, TeamStatus};
 pub use teams::Teams;
 
 /// What a member may do.
-pub use sottovoce_http::api::{Level, Role};
+pub use sottovoce_team_api::{Level, Role};

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use data_encoding::BASE64URL_NOPAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use sottovoce_http::api::{Id, Secret};
 use sottovoce_sync::SyncError;
+use sottovoce_team_api::{Id, Secret};
 use url::Url;
 use zeroize::Zeroizing;
 

@@ -4,12 +4,12 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, ObjectKind};
-use sottovoce_http::api::{
+use sottovoce_sync::{SyncError, SyncResult};
+use sottovoce_team_api::{
     AcceptInvitation, ChangeMember, CreateInvitation, CreateOrganisation, Grant, GrantList, Id,
     InvitedGrant, Level, Member, MemberList, NewConversation, NewInvitation, NewMember, Role,
     Sealed, Secret, SetGrant,
 };
-use sottovoce_sync::{SyncError, SyncResult};
 
 use crate::contents::{Keys, new_id, new_key};
 use crate::link::{Given, GivenConversation, Kind, Link};

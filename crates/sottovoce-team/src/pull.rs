@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::Value;
 use sottovoce::ChatRole;
 use sottovoce::exchange::{Exchange, Incoming, Origin, SharedMessage, SharedSnapshot};
-use sottovoce_http::api::{Id, Page, Record, Rid};
 use sottovoce_sync::{Problem, SyncProgress, SyncReport, SyncResult};
+use sottovoce_team_api::{Id, Page, Record, Rid};
 
 use crate::contents::{ArtifactPieces, Contents, Keys, What, new_id};
 use crate::server::{Server, conversation_path};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use sottovoce::exchange::{Exchange, Origin, Position, Stretch};
 use sottovoce::store::Artifact;
-use sottovoce_http::api::{Append, Appended, Kind, MAX_RECORDS, NewRecord, Page, Rid, Sealed};
 use sottovoce_sync::{Problem, SyncProgress, SyncReport, SyncResult};
+use sottovoce_team_api::{Append, Appended, Kind, MAX_RECORDS, NewRecord, Page, Rid, Sealed};
 
 use reqwest::Method;
 

@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use reqwest::{Client, Method, Response, StatusCode, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sottovoce_http::api::{Id, MAX_ARTIFACT, Problem, Secret};
 use sottovoce_sync::{Action, ErrorKind, RemoteError, SyncError, SyncResult};
+use sottovoce_team_api::{Id, MAX_ARTIFACT, Problem, Secret};
 
 use crate::link::check_address;
 

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sottovoce::exchange::{self, Origin, Position, Sharing};
 use sottovoce::{FileConversationStore, Scope};
-use sottovoce_http::api::{Id, Level, Rid, Secret};
 use sottovoce_sync::{SyncError, SyncResult};
+use sottovoce_team_api::{Id, Level, Rid, Secret};
 use zeroize::Zeroizing;
 
 use crate::contents::ArtifactPieces;

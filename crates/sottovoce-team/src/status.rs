@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use sottovoce::Scope;
 use sottovoce::exchange::Exchange;
-use sottovoce_http::api::Level;
 use sottovoce_sync::SyncResult;
+use sottovoce_team_api::Level;
 
 use crate::teams::Teams;
 

@@ -9,10 +9,10 @@ use futures_util::future::select_all;
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::exchange::{self, Exchange, Position, Sharing, SyncLock};
 use sottovoce::{Clock, FileConversationStore, Scope};
-use sottovoce_http::api::{ConversationList, CreateToken, Id, Level, MAX_WAIT, NewToken, Secret};
 use sottovoce_sync::{
     Conversations, Problem, Repeated, SyncError, SyncProgress, SyncReport, SyncResult,
 };
+use sottovoce_team_api::{ConversationList, CreateToken, Id, Level, MAX_WAIT, NewToken, Secret};
 
 use crate::contents::Keys;
 use crate::pull::{Heard, Log, note_problem};

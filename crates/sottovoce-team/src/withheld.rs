@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use sottovoce_http::api::{Id, Rid};
+use sottovoce_team_api::{Id, Rid};
 
 /// What was seen of a conversation's records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

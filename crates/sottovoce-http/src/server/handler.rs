@@ -1,20 +1,21 @@
 //! Answers requests: finds the route, the caller and the limits, and turns errors into answers
 
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
+use sottovoce_connections::{Body, Client};
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Secret;
 use crate::error::{Error, Result};
-use crate::server::body::{Body, Memory};
 use crate::server::limits::Limits;
+use crate::server::memory::Memory;
 use crate::server::metrics::Metrics;
 use crate::server::rates::Rates;
 use crate::server::reply::{JSON, OPEN_METRICS, json, not_allowed, problem, whole};
@@ -59,8 +60,13 @@ impl Handler {
         }
     }
 
-    pub(super) async fn answer(&self, request: Request<Incoming>, peer: IpAddr) -> Response<Body> {
-        let began = Instant::now();
+    pub(super) async fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        client: Client,
+    ) -> Response<Body> {
+        client.admit();
+        let (began, peer) = (Instant::now(), client.address());
         let (response, may_wait) = match find(request.method(), request.uri().path()) {
             Found::Nothing => (problem(&Error::NotFound { what: "path" }), false),
             Found::Methods(methods) => (not_allowed(&methods), false),

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
-use tokio::sync::mpsc;
+use sottovoce_connections::{Body, pieces};
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::{
@@ -12,7 +12,6 @@ use crate::api::{
     Level, MAX_ARTIFACT, MAX_BODY, Page, Role, Secret, SetGrant,
 };
 use crate::error::{Error, Result};
-use crate::server::body::Body;
 use crate::server::handler::Handler;
 use crate::server::query::Query;
 use crate::server::reply::{BYTES, LINES, json, nothing, reply, whole};
@@ -253,23 +252,23 @@ impl Handler {
     }
 
     fn export(&self, mut export: Export) -> Response<Body> {
-        let (pieces, body) = mpsc::channel(PIECES);
+        let (pieces, body) = pieces(PIECES);
         let time = self.rates.limits().unread;
         tokio::spawn(async move {
             loop {
-                let piece = match export.next().await {
-                    Ok(Some(lines)) => Some(Bytes::from(lines)),
-                    Ok(None) => None,
+                match export.next().await {
+                    Ok(Some(lines)) => {
+                        if !pieces.send(Bytes::from(lines), time).await {
+                            return;
+                        }
+                    }
+                    Ok(None) => return pieces.complete(),
                     // The answer breaks off, so that nobody takes it for the whole.
                     Err(error) => return tracing::warn!(%error, "an export broke off"),
-                };
-                let is_last = piece.is_none();
-                if pieces.send_timeout(piece, time).await.is_err() || is_last {
-                    return;
                 }
             }
         });
-        reply(StatusCode::OK, LINES, Body::Pieces(body))
+        reply(StatusCode::OK, LINES, body)
     }
 
     /// The JSON of a request. An empty body is an object without members.

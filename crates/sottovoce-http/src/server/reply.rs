@@ -1,14 +1,13 @@
 //! Answers
 
-use bytes::Bytes;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
+use sottovoce_connections::Body;
 
 use crate::api::Problem;
 use crate::error::Error;
-use crate::server::body::Body;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
@@ -31,19 +30,19 @@ pub(super) fn reply(status: StatusCode, kind: HeaderValue, body: Body) -> Respon
     response
 }
 
-pub(super) fn whole(kind: HeaderValue, bytes: impl Into<Bytes>) -> Response<Body> {
-    reply(StatusCode::OK, kind, Body::Whole(Some(bytes.into())))
+pub(super) fn whole(kind: HeaderValue, bytes: impl Into<Body>) -> Response<Body> {
+    reply(StatusCode::OK, kind, bytes.into())
 }
 
 pub(super) fn json(status: StatusCode, value: &impl serde::Serialize) -> Response<Body> {
     match serde_json::to_vec(value) {
-        Ok(text) => reply(status, JSON, Body::Whole(Some(text.into()))),
-        Err(_) => reply(StatusCode::INTERNAL_SERVER_ERROR, PROBLEM, Body::Whole(None)),
+        Ok(text) => reply(status, JSON, text.into()),
+        Err(_) => reply(StatusCode::INTERNAL_SERVER_ERROR, PROBLEM, Body::empty()),
     }
 }
 
 pub(super) fn nothing() -> Response<Body> {
-    let mut response = Response::new(Body::Whole(None));
+    let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
 }

@@ -12,7 +12,9 @@ use sottovoce::ManualClock;
 use sottovoce_http::api::Id;
 use tokio::time::Instant;
 
-use crate::harness::{Engine, Member, Server, Setup, engines, forgetting, message, postgres};
+use crate::harness::{
+    Engine, Member, Server, Setup, engines, forgetting, given, message, postgres,
+};
 use crate::http::Connection;
 
 const WRITERS: u64 = 8;
@@ -194,18 +196,18 @@ async fn nothing_acknowledged_is_lost_when_connections_of_the_database_break() {
     assert!(killed.load(Ordering::SeqCst) > 10, "connections were killed");
 }
 
-/// The variable that names a command: with `kill` it kills the database at once, with `start` it starts it again.
-const CONTROL: &str = "SOTTOVOCE_POSTGRES_CONTROL";
+/// Runs a command of `.ci/teams`: with `kill` it kills something at once, with `start` it starts it again. Returns what it prints.
+pub(crate) async fn run(control: &str, verb: &str) -> String {
+    let done = tokio::process::Command::new(control).arg(verb).output().await.unwrap();
+    assert!(done.status.success(), "{verb}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_acknowledged_is_lost_when_the_database_is_killed() {
-    use std::io::Write;
     // It is a database of its own, which no other test uses.
-    let (Ok(control), Ok(url)) =
-        (std::env::var(CONTROL), std::env::var("SOTTOVOCE_POSTGRES_KILLED"))
-    else {
-        let text = "is not set; no database has been killed. `.ci/teams` sets it";
-        std::io::stderr().write_all(format!("SKIPPED: {CONTROL} {text}\n").as_bytes()).unwrap();
+    let killed = given("SOTTOVOCE_POSTGRES_KILLED", "no database has been killed");
+    let Some((url, control)) = killed.zip(std::env::var("SOTTOVOCE_POSTGRES_CONTROL").ok()) else {
         return;
     };
     let engine = Engine::postgres(url);
@@ -219,11 +221,8 @@ async fn nothing_acknowledged_is_lost_when_the_database_is_killed() {
             while written.load(Ordering::SeqCst) < round * 100 {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
-            for verb in ["kill", "start"] {
-                let status =
-                    tokio::process::Command::new(&control).arg(verb).status().await.unwrap();
-                assert!(status.success(), "{verb}");
-            }
+            run(&control, "kill").await;
+            run(&control, "start").await;
         }
     })
     .await;

@@ -1,18 +1,20 @@
 //! Databases, servers and members for the tests
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use sottovoce::{Clock, ManualClock};
 use sottovoce_http::api::{Hex, Id, NewMember, Rid, Secret};
 use sottovoce_http::{
-    Database, DatabaseOptions, Limits, Quotas, Rate, Team, listen, open_database, serve,
+    Database, DatabaseOptions, Limits, Listening, Quotas, Rate, Team, listen, open_database, serve,
 };
-use sottovoce_sync::Remote;
 use sottovoce_sync::testing::MemoryRemote;
+use sottovoce_sync::{Credentials, Remote};
 use tokio_util::sync::CancellationToken;
 
 use crate::http::{Answer, Connection};
@@ -29,6 +31,18 @@ pub(crate) struct Engine {
     _folder: Arc<tempfile::TempDir>,
 }
 
+/// The value of a variable that `.ci/teams` sets. Without it, says what that leaves untried.
+pub(crate) fn given(variable: &str, untried: &str) -> Option<String> {
+    use std::io::Write;
+    let value = std::env::var(variable).ok();
+    if value.is_none() {
+        // The test harness keeps what a test prints if it passes, but not this.
+        let text = format!("SKIPPED: {variable} is not set; {untried}. `.ci/teams` sets it\n");
+        std::io::stderr().write_all(text.as_bytes()).unwrap();
+    }
+    value
+}
+
 /// A SQLite file, and a database of PostgreSQL if a server is given.
 pub(crate) async fn engines() -> Vec<Engine> {
     let folder = Arc::new(tempfile::tempdir().unwrap());
@@ -40,19 +54,50 @@ pub(crate) async fn engines() -> Vec<Engine> {
 
 /// A database of PostgreSQL, if a server is given.
 pub(crate) async fn postgres() -> Option<Engine> {
-    let Ok(url) = std::env::var(POSTGRES) else {
-        use std::io::Write;
-        // The test harness keeps what a test prints if it passes, but not this.
-        let text = "is not set; nothing has been tried on PostgreSQL. `.ci/teams` sets it";
-        std::io::stderr().write_all(format!("SKIPPED: {POSTGRES} {text}\n").as_bytes()).unwrap();
-        return None;
-    };
+    let url = given(POSTGRES, "nothing has been tried on PostgreSQL")?;
     let name = format!("test_{}", Id::random().unwrap());
     let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     let (server, _) = url.rsplit_once('/').unwrap();
     Some(Engine::postgres(format!("{server}/{name}")))
+}
+
+/// Databases with objects in memory, and with objects in a bucket of S3 if one is given.
+pub(crate) async fn stores() -> Vec<(Engine, Arc<dyn Remote>)> {
+    let mut stores: Vec<(Engine, Arc<dyn Remote>)> = Vec::new();
+    for engine in engines().await {
+        stores.push((engine, Arc::new(MemoryRemote::default())));
+    }
+    if let Some(bucket) = given("SOTTOVOCE_BUCKET", "no bucket has been tried") {
+        for engine in engines().await {
+            stores.push((engine, open_bucket(&bucket)));
+        }
+    }
+    stores
+}
+
+/// A folder of its own in a bucket, which is given as its address and a file of credentials.
+pub(crate) fn open_bucket(bucket: &str) -> Arc<dyn Remote> {
+    let (address, credentials) = bucket.split_once(' ').unwrap();
+    let address = format!("{address}/{}", Id::random().unwrap());
+    let credentials = Credentials::from_file(credentials.as_ref()).unwrap();
+    sottovoce_sync::open(&address, &credentials).unwrap()
+}
+
+/// All objects of a server.
+pub(crate) async fn objects(remote: &dyn Remote) -> BTreeMap<String, Bytes> {
+    let mut objects = BTreeMap::new();
+    for folder in remote.list("teams").await.unwrap() {
+        for name in remote.list(&format!("teams/{}", folder.trim_end_matches('/'))).await.unwrap() {
+            let name = format!("teams/{folder}{name}");
+            // It may be deleted meanwhile.
+            if let Some(bytes) = remote.get(&name).await.unwrap() {
+                objects.insert(name, bytes);
+            }
+        }
+    }
+    objects
 }
 
 impl Engine {
@@ -127,10 +172,13 @@ impl Setup {
     }
 
     pub(crate) async fn start_with(&self, clock: Arc<dyn Clock>) -> Server {
+        self.start_at(listen(([127, 0, 0, 1], 0).into()).await.unwrap(), clock).await
+    }
+
+    pub(crate) async fn start_at(&self, listening: Listening, clock: Arc<dyn Clock>) -> Server {
         let team = Team::new(self.engine.open().await, Arc::clone(&self.objects))
             .clock(clock)
             .quotas(self.quotas);
-        let listening = listen(([127, 0, 0, 1], 0).into()).await.unwrap();
         let (address, stop) = (listening.address(), CancellationToken::new());
         let serving =
             serve(listening, team.clone(), Some(self.operator.clone()), self.limits, stop.clone());

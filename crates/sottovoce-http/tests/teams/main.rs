@@ -17,5 +17,8 @@ mod http;
 mod isolation;
 mod limits;
 mod members;
+mod object_store;
 mod records;
 mod stored;
+#[cfg(feature = "tls")]
+mod tls;

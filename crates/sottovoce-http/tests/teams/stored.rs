@@ -5,24 +5,20 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use sottovoce_http::api::Id;
-use sottovoce_sync::testing::MemoryRemote;
+use sottovoce_sync::Remote;
 
-use crate::harness::{Member, Server, Setup, engines, forgetting, message};
+use crate::harness::{Engine, Member, Server, Setup, forgetting, message, objects, stores};
 
-/// A server whose objects can be looked at.
-async fn with_objects(
-    engine: crate::harness::Engine,
-) -> (Setup, Server, Member, Arc<MemoryRemote>) {
-    let objects = Arc::new(MemoryRemote::default());
-    let setup = Setup { objects: Arc::clone(&objects) as _, ..Setup::new(engine) };
+async fn start(engine: Engine, remote: &Arc<dyn Remote>) -> (Setup, Server, Member) {
+    let setup = Setup { objects: Arc::clone(remote), ..Setup::new(engine) };
     let (server, owner) = setup.start_with_owner().await;
-    (setup, server, owner, objects)
+    (setup, server, owner)
 }
 
 #[tokio::test]
 async fn a_piece_is_stored_once_and_never_replaced() {
-    for engine in engines().await {
-        let (_setup, server, owner, objects) = with_objects(engine).await;
+    for (engine, remote) in stores().await {
+        let (_setup, server, owner) = start(engine, &remote).await;
         let conversation = owner.conversation().await;
         let path = owner.path(&format!(
             "context/conversations/{conversation}/artifacts/{}",
@@ -36,12 +32,12 @@ async fn a_piece_is_stored_once_and_never_replaced() {
         let (one, two) = (path.replace("artifacts/", "artifacts/x"), path.clone());
         assert_eq!(owner.call_bytes("PUT", &one, b"other").await.status, 404, "no identifier");
         assert_eq!(owner.call_bytes("GET", &two, b"").await.body, bytes);
-        assert_eq!(objects.objects().len(), 1);
+        assert_eq!(objects(&remote).await.len(), 1);
         assert_eq!(owner.get("").await.json()["bytes"], 3 << 20);
         assert_eq!(owner.call_bytes("DELETE", &path, b"").await.status, 204);
         assert_eq!(owner.call_bytes("GET", &path, b"").await.status, 404);
         assert_eq!(owner.get("").await.json()["bytes"], 0);
-        assert!(objects.objects().is_empty());
+        assert!(objects(&remote).await.is_empty());
         assert_eq!(owner.call_bytes("PUT", &path, b"").await.status, 413);
         drop(server);
     }
@@ -49,8 +45,8 @@ async fn a_piece_is_stored_once_and_never_replaced() {
 
 #[tokio::test]
 async fn old_records_move_into_packs_and_come_back_in_their_place() {
-    for engine in engines().await {
-        let (setup, server, owner, objects) = with_objects(engine).await;
+    for (engine, remote) in stores().await {
+        let (setup, server, owner) = start(engine, &remote).await;
         let conversation = owner.conversation().await;
         for start in (0..2500).step_by(500) {
             owner.append(conversation, (start..start + 500).map(message).collect()).await;
@@ -62,7 +58,7 @@ async fn old_records_move_into_packs_and_come_back_in_their_place() {
         let before = owner.read(conversation).await;
         let report = server.team.upkeep().await.unwrap();
         assert_eq!((report.packed, report.rewritten), (2498, 0), "old ones with contents");
-        assert_eq!(objects.objects().len(), 3);
+        assert_eq!(objects(&remote).await.len(), 3);
         assert_eq!(owner.read(conversation).await, before);
         let middle = owner
             .get(&format!("context/conversations/{conversation}?after=995&limit=10"))
@@ -78,27 +74,25 @@ async fn old_records_move_into_packs_and_come_back_in_their_place() {
         }
         assert_eq!(gone[7], before[7]);
         // Soon the packs do not hold them either.
-        let holds = |text: &str| {
-            objects
-                .objects()
-                .values()
-                .any(|pack| pack.windows(text.len()).any(|part| part == text.as_bytes()))
+        let holds = async |text: &str| {
+            let packs = objects(&remote).await;
+            packs.values().any(|pack| pack.windows(text.len()).any(|part| part == text.as_bytes()))
         };
         for _ in 0..100 {
-            if !holds("sealed 1500") {
+            if !holds("sealed 1500").await {
                 break;
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        assert!(!holds("sealed 1500") && holds("sealed 1501"));
+        assert!(!holds("sealed 1500").await && holds("sealed 1501").await);
         server.team.upkeep().await.unwrap();
-        assert_eq!(objects.objects().len(), 3, "the packs before are deleted");
+        assert_eq!(objects(&remote).await.len(), 3, "the packs before are deleted");
         assert_eq!(owner.read(conversation).await, gone);
         assert_eq!(
             owner.delete(&format!("context/conversations/{conversation}")).await.status,
             204
         );
-        assert!(objects.objects().is_empty());
+        assert!(objects(&remote).await.is_empty());
         assert_eq!(owner.get(&format!("context/conversations/{conversation}")).await.status, 404);
     }
 }
@@ -110,35 +104,36 @@ async fn owner_token(owner: &Member) {
 
 #[tokio::test]
 async fn a_pack_that_is_lost_or_changed_is_told_and_not_guessed() {
-    for engine in engines().await {
-        let (setup, server, owner, objects) = with_objects(engine).await;
+    for (engine, remote) in stores().await {
+        let (setup, server, owner) = start(engine, &remote).await;
         let conversation = owner.conversation().await;
         owner.append(conversation, (0..500).map(message).collect()).await;
         setup.clock.advance(SignedDuration::from_hours(24 * 31));
         server.team.upkeep().await.unwrap();
         owner.append(conversation, vec![message(600)]).await;
-        let good = objects.objects();
-        let (name, pack) = good.first_key_value().unwrap();
+        let (name, pack) = objects(&remote).await.pop_first().unwrap();
         let mut changed = pack.to_vec();
         changed[100] ^= 1;
         for bad in [Some(changed), Some(pack[..pack.len() - 40].to_vec()), None] {
-            let bad = bad.map(|bytes| (name.clone(), bytes.into()));
-            objects.restore(bad.into_iter().collect());
+            match bad {
+                Some(bytes) => remote.put(&name, bytes.into()).await.unwrap(),
+                None => remote.delete(&name).await.unwrap(),
+            }
             let answer = owner.get(&format!("context/conversations/{conversation}")).await;
             assert_eq!((answer.status, &answer.json()["code"]), (500, &json!("damaged")));
             // What is not in the pack is served.
             let later = owner.get(&format!("context/conversations/{conversation}?after=500")).await;
             assert_eq!(later.json()["records"].as_array().unwrap().len(), 1);
         }
-        objects.restore(good);
+        remote.put(&name, pack).await.unwrap();
         assert_eq!(owner.read(conversation).await.len(), 501);
     }
 }
 
 #[tokio::test]
 async fn an_export_holds_all_that_a_member_may_read_and_nothing_else() {
-    for engine in engines().await {
-        let (_setup, _server, owner, _objects) = with_objects(engine).await;
+    for (engine, remote) in stores().await {
+        let (_setup, _server, owner) = start(engine, &remote).await;
         let (shown, hidden) = (owner.conversation().await, owner.conversation().await);
         for start in [0, 1000, 2000] {
             owner.append(shown, (start..start + 1000).map(message).collect()).await;
@@ -171,8 +166,8 @@ async fn an_export_holds_all_that_a_member_may_read_and_nothing_else() {
 
 #[tokio::test]
 async fn what_was_written_in_vain_is_deleted_and_nothing_else() {
-    for engine in engines().await {
-        let (setup, server, owner, objects) = with_objects(engine).await;
+    for (engine, remote) in stores().await {
+        let (setup, server, owner) = start(engine, &remote).await;
         let conversation = owner.conversation().await;
         let path = format!("context/conversations/{conversation}/artifacts");
         owner.put(&format!("{path}/{}", Id::random().unwrap()), json!("kept")).await;
@@ -184,10 +179,10 @@ async fn what_was_written_in_vain_is_deleted_and_nothing_else() {
         let (one, two) = tokio::join!(server.team.upkeep(), server.team.upkeep());
         one.unwrap();
         two.unwrap();
-        assert!(objects.objects().len() >= 2, "it might still be in use");
+        assert!(objects(&remote).await.len() >= 2, "it might still be in use");
         setup.clock.advance(SignedDuration::from_hours(2));
         server.team.upkeep().await.unwrap();
-        assert_eq!(objects.objects().len(), 2);
+        assert_eq!(objects(&remote).await.len(), 2);
         assert_eq!(owner.get(&path).await.text(), "\"twice\"");
     }
 }

@@ -8,10 +8,10 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use sottovoce::config::OpenConversations;
+use sottovoce_connections::{Body, Client};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
-use crate::body::Body;
 
 /// The format of `/metrics`.
 const OPEN_METRICS: HeaderValue =
@@ -32,7 +32,8 @@ pub(super) struct Health {
 }
 
 impl Health {
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    pub(super) async fn answer(self, request: Request<Incoming>, client: Client) -> Response<Body> {
+        client.admit();
         if self.access.check_host(request.headers(), self.listening).is_err() {
             return plain(StatusCode::MISDIRECTED_REQUEST, "this name of the server is unknown\n");
         }
@@ -90,8 +91,8 @@ fn resident_memory() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-fn plain(status: StatusCode, text: impl Into<String>) -> Response<Body> {
-    let mut response = Response::new(Body::Whole(Some(text.into().into())));
+fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(text.into());
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);

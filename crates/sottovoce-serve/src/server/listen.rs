@@ -2,15 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use sottovoce_connections::Listener;
 
 use crate::access::Access;
-#[cfg(feature = "tls")]
-use crate::server::tls;
 
 /// Limits of connections and times.
 #[derive(Debug, Clone, Copy)]
@@ -57,23 +54,17 @@ pub enum ListenError {
         address: SocketAddr,
     },
     /// The certificate or its key cannot be used.
-    #[error("{}: cannot be used for TLS: {reason}", path.display())]
-    Tls {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    #[cfg(feature = "tls")]
+    #[error(transparent)]
+    Tls(#[from] sottovoce_connections::TlsError),
 }
 
 /// A server that is bound to its address but does not answer yet.
+#[derive(Debug)]
 pub struct Listening {
-    pub(super) listener: TcpListener,
-    pub(super) address: SocketAddr,
+    pub(super) listener: Listener,
     pub(super) access: Arc<Access>,
     pub(super) limits: Limits,
-    #[cfg(feature = "tls")]
-    pub(super) tls: Option<tokio_rustls::TlsAcceptor>,
 }
 
 impl Listening {
@@ -85,7 +76,7 @@ impl Listening {
 
     /// The address it listens on, with the actual port if port 0 was asked for.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 
     /// Speaks TLS with this certificate and its key, both files in PEM.
@@ -98,13 +89,7 @@ impl Listening {
         certificate: &std::path::Path,
         key: &std::path::Path,
     ) -> Result<Self, ListenError> {
-        Ok(Self { tls: Some(tls::acceptor(certificate, key)?), ..self })
-    }
-}
-
-impl std::fmt::Debug for Listening {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Listening").field("address", &self.address).finish_non_exhaustive()
+        Ok(Self { listener: self.listener.tls(certificate, key)?, ..self })
     }
 }
 
@@ -116,15 +101,7 @@ pub async fn listen(address: SocketAddr, access: Access) -> Result<Listening, Li
     if !address.ip().is_loopback() && !access.is_closed() {
         return Err(ListenError::NoKey { address });
     }
-    let failed = |source| ListenError::Address { address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    Ok(Listening {
-        listener,
-        address,
-        access: Arc::new(access),
-        limits: Limits::default(),
-        #[cfg(feature = "tls")]
-        tls: None,
-    })
+    let listener =
+        Listener::bind(address).await.map_err(|source| ListenError::Address { address, source })?;
+    Ok(Listening { listener, access: Arc::new(access), limits: Limits::default() })
 }

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sottovoce_serve::{Access, ListenError, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -16,7 +15,8 @@ use crate::harness::Served;
 
 /// A certificate of localhost that is valid for a hundred years, and its key.
 fn files() -> [PathBuf; 2] {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../sottovoce-connections/tests/fixtures");
     ["localhost.pem", "localhost.key.pem"].map(|name| folder.join(name))
 }
 
@@ -27,7 +27,7 @@ async fn a_client_that_trusts_the_certificate_is_answered_and_a_plain_one_is_not
     let address = served.url.strip_prefix("http://").unwrap();
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&certificate).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)
@@ -46,20 +46,4 @@ async fn a_client_that_trusts_the_certificate_is_answered_and_a_plain_one_is_not
     let mut answer = Vec::new();
     let _ = plain.read_to_end(&mut answer).await;
     assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
-}
-
-#[tokio::test]
-async fn what_is_no_certificate_is_named() {
-    let [certificate, key] = files();
-    let missing = Path::new("/nowhere.pem");
-    for (certificate, key, wrong) in [
-        (missing, key.as_path(), missing),
-        (certificate.as_path(), missing, missing),
-        (key.as_path(), key.as_path(), key.as_path()),
-        (certificate.as_path(), certificate.as_path(), certificate.as_path()),
-    ] {
-        let listening = listen("127.0.0.1:0".parse().unwrap(), Access::default()).await.unwrap();
-        let refused = listening.tls(certificate, key).unwrap_err();
-        assert!(matches!(&refused, ListenError::Tls { path, .. } if path == wrong), "{refused}");
-    }
 }

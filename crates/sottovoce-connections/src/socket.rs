@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// A connection whose writes fail after they were blocked for a time.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(crate) struct Socket {
     stream: TcpStream,
     unread: Duration,
     /// Runs while a write is blocked.
@@ -19,7 +19,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, unread: Duration) -> Self {
+    pub(crate) fn new(stream: TcpStream, unread: Duration) -> Self {
         Self { stream, unread, blocked: None }
     }
 

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::api::hex::{Id, Rid};
-use crate::api::people::Level;
-use crate::api::sealed::Sealed;
+use crate::hex::{Id, Rid};
+use crate::people::Level;
+use crate::sealed::Sealed;
 
 /// What a record is for the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

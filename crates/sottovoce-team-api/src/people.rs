@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::api::hex::Id;
-use crate::api::sealed::Sealed;
-use crate::api::secret::Secret;
+use crate::hex::Id;
+use crate::sealed::Sealed;
+use crate::secret::Secret;
 
 /// What a member may do in an organisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,10 +1,11 @@
 //! Places for connections. If all are taken, a new one closes the one that has been idle longest, so that silent
-//! connections never keep a client out.
+//! connections never keep a client out
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Frame;
@@ -12,9 +13,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::body::Body;
 
+/// Limits of connections.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionLimits {
+    /// The most connections. One more closes the one that has been idle longest.
+    pub connections: usize,
+    /// How long the head of a request may take, how long TLS may take, and how long a connection may be silent between two
+    /// requests.
+    pub head: Duration,
+    /// How long a client may leave an answer unread.
+    pub unread: Duration,
+}
+
 /// The open connections.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     most: usize,
     taken: Mutex<Taken>,
 }
@@ -30,7 +43,7 @@ struct Taken {
 
 /// The place of one connection. Dropping it frees the place.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     places: Arc<Connections>,
     closed: CancellationToken,
     /// Its key among the idle ones.
@@ -39,15 +52,15 @@ pub(super) struct Connection {
 
 /// A request in progress on a connection. Dropping it makes the connection idle.
 #[derive(Debug)]
-pub(super) struct Busy(Arc<Connection>);
+pub(crate) struct Busy(Arc<Connection>);
 
 impl Connections {
-    pub(super) fn new(most: usize) -> Arc<Self> {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most, taken: Mutex::default() })
     }
 
     /// Takes a place. Another idle connection may be closed for it, or this one, if no other is idle.
-    pub(super) fn enter(self: &Arc<Self>) -> Connection {
+    pub(crate) fn enter(self: &Arc<Self>) -> Connection {
         let closed = CancellationToken::new();
         let idle = self.rest(&closed);
         let mut taken = self.taken();
@@ -75,11 +88,11 @@ impl Connections {
 
 impl Connection {
     /// Cancelled when the connection must close.
-    pub(super) fn closed(&self) -> CancellationToken {
+    pub(crate) fn closed(&self) -> CancellationToken {
         self.closed.clone()
     }
 
-    pub(super) fn busy(self: &Arc<Self>) -> Busy {
+    pub(crate) fn busy(self: &Arc<Self>) -> Busy {
         Busy(Arc::clone(self))
     }
 
@@ -90,7 +103,7 @@ impl Connection {
 
 impl Busy {
     /// Takes the connection from the idle ones. Returns false if it is being closed.
-    pub(super) fn admit(&self) -> bool {
+    pub(crate) fn admit(&self) -> bool {
         let mut idle = self.0.idle();
         let mut taken = self.0.places.taken();
         let is_open = idle.take().is_some_and(|number| taken.idle.remove(&number).is_some());
@@ -99,7 +112,7 @@ impl Busy {
     }
 
     /// The body of the answer, which keeps the connection busy to its end.
-    pub(super) fn with(self, body: Body) -> BusyBody {
+    pub(crate) fn with(self: Arc<Self>, body: Body) -> BusyBody {
         BusyBody { body, _busy: self }
     }
 }
@@ -126,9 +139,9 @@ impl Drop for Connection {
 }
 
 /// The body of an answer on a connection.
-pub(super) struct BusyBody {
+pub(crate) struct BusyBody {
     body: Body,
-    _busy: Busy,
+    _busy: Arc<Busy>,
 }
 
 impl http_body::Body for BusyBody {
