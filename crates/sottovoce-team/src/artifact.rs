@@ -108,8 +108,9 @@ impl Teams {
         let Some(described) = shared.artifacts.get(id) else { return unknown };
         let exchange = Exchange::new(self.open(scope).await?);
         let keys = Keys::new(*conversation, &shared.keys)?;
-        let (id_of_log, exchange) = (*conversation, &exchange);
-        let log = Log { server: &server, team: team_id, id: id_of_log, keys: &keys, exchange };
+        let (conversation, device, exchange) = (*conversation, team.device, &exchange);
+        let log =
+            Log { server: &server, team: team_id, id: conversation, device, keys: &keys, exchange };
         if !log.fetch(described).await? {
             return Ok(FetchedArtifact::Incomplete);
         }

@@ -365,6 +365,7 @@ fn membership(address: &str, name: &str, called: &str, key: Secret, new: NewMemb
         address: address.to_owned(),
         name: tidy(name),
         member: new.member,
+        device: new.token.device,
         called: tidy(called),
         key,
         token: new.token.token,

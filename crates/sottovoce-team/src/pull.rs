@@ -1,6 +1,6 @@
 //! Reads what a conversation's log has after the last position, and stores it here
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sottovoce::ChatRole;
@@ -16,15 +16,14 @@ use crate::state::{Known, Shared};
 /// How many records are stored at a time.
 const STRETCH: usize = 16_384;
 
-/// Messages that the log has, as far as it was just read.
-pub(crate) type Heard = HashSet<Origin>;
-
 /// What a stretch of the log says.
 #[derive(Default)]
 struct News {
     incoming: Incoming,
     /// The last value of each setting, and the record that has it.
     set: BTreeMap<String, (Value, Rid)>,
+    /// Whether a record of this store was emptied: its number cannot be read any more.
+    is_own_emptied: bool,
 }
 
 /// One conversation and its log.
@@ -32,6 +31,8 @@ pub(crate) struct Log<'a> {
     pub(crate) server: &'a Server,
     pub(crate) team: Id,
     pub(crate) id: Id,
+    /// This store, as the server knows it.
+    pub(crate) device: Id,
     pub(crate) keys: &'a Keys,
     pub(crate) exchange: &'a Exchange,
 }
@@ -45,7 +46,6 @@ impl Log<'_> {
     pub(crate) async fn pull(
         &self,
         shared: &mut Shared,
-        heard: &mut Heard,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<bool> {
@@ -71,14 +71,14 @@ impl Log<'_> {
             shared.last = page.last;
             is_more = shared.read < page.last && shared.read > before;
         }
-        heard.extend(news.incoming.messages.iter().map(|message| message.origin));
+        let is_own_emptied = news.is_own_emptied;
         self.apply(shared, news, report).await?;
         progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
+        // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have.
+        if is_own_emptied || shared.seen.newest(shared.own.writer) > shared.own.n {
+            (shared.own.writer, shared.own.n) = (new_id()?, 0);
+        }
         if !is_more {
-            // Another life of this store, or an attempt whose answer was lost, has used these numbers.
-            if shared.seen.newest(shared.own.writer) > shared.own.n {
-                (shared.own.writer, shared.own.n) = (new_id()?, 0);
-            }
             shared.own.void = shared.seen.missing(shared.own.writer, shared.own.n);
             note_withheld(shared, report);
         }
@@ -96,6 +96,7 @@ impl Log<'_> {
         shared.read = record.pos;
         let Some(sealed) = record.sealed else {
             shared.seen.note_emptied(record.rid);
+            news.is_own_emptied |= record.device == self.device;
             return Ok(());
         };
         let Some(contents) = self.keys.open(record.rid, sealed.as_bytes()) else {
@@ -145,7 +146,7 @@ impl Log<'_> {
         news: News,
         report: &mut SyncReport,
     ) -> SyncResult<()> {
-        let News { mut incoming, set } = news;
+        let News { mut incoming, set, .. } = news;
         shared.own.forgotten.extend(incoming.forgotten.iter().copied());
         let before = self.exchange.position().await?;
         let taken = match set.is_empty() {
@@ -155,6 +156,7 @@ impl Log<'_> {
         if incoming == Incoming::default() && taken.is_empty() {
             return Ok(());
         }
+        let heard: Vec<Origin> = incoming.messages.iter().map(|message| message.origin).collect();
         let received = self.exchange.receive(incoming).await?;
         report.received += received.taken;
         report.removed += received.removed;
@@ -178,15 +180,15 @@ impl Log<'_> {
                 shared.settings.insert(name, Known { digest, rid });
             }
         }
-        // What was just received need not be read again to find out that the log has it.
+        // The log has these messages. If all others here were looked at, they need not be read to find that out.
         let after = self.exchange.position().await?.last_seq;
-        if shared.own.seq == before.last_seq
-            && received.removed == 0
-            && received.taken > 0
-            && after - before.last_seq == received.taken as u64
-        {
+        if shared.own.seq < before.last_seq {
+            shared.own.heard.extend(heard);
+        } else if received.removed == 0 && after - before.last_seq == received.taken as u64 {
             shared.own.seq = after;
             shared.own.origin = self.exchange.message_origin(after).await?;
+        } else {
+            shared.own.heard.extend(heard);
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use sottovoce_team_api::{Append, Appended, Kind, MAX_RECORDS, NewRecord, Page, R
 use reqwest::Method;
 
 use crate::contents::{Contents, What, new_rid};
-use crate::pull::{Heard, Log, note_problem};
+use crate::pull::{Log, note_problem};
 use crate::settings::{self, ARTIFACT, digest};
 use crate::state::{Known, Shared};
 
@@ -33,7 +33,6 @@ impl Log<'_> {
         &self,
         called: &str,
         shared: &mut Shared,
-        heard: &Heard,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<()> {
@@ -44,7 +43,7 @@ impl Log<'_> {
         }
         self.check_restored(shared, position).await?;
         writing.forgotten(shared, report).await?;
-        writing.messages(shared, heard, report, progress).await?;
+        writing.messages(shared, report, progress).await?;
         writing.settings(shared, report).await?;
         writing.end(shared).await?;
         shared.own.position = position;
@@ -139,15 +138,16 @@ impl Writing<'_, '_> {
     async fn messages(
         &mut self,
         shared: &mut Shared,
-        heard: &Heard,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<()> {
         loop {
             let Stretch { messages, read_to, last_seq } =
                 self.exchange().messages(shared.own.seq).await?;
-            let new = messages.into_iter().map(|read| read.message);
-            for message in new.filter(|message| !heard.contains(&message.origin)) {
+            for message in messages.into_iter().map(|read| read.message) {
+                if shared.own.heard.contains(&message.origin) {
+                    continue;
+                }
                 let rid = self.log.keys.rid(message.origin)?;
                 let what = What::Said(Box::new(message));
                 match self.add(shared, rid, Kind::Message, Vec::new(), what).await? {
@@ -164,6 +164,7 @@ impl Writing<'_, '_> {
             shared.own.seq = read_to;
             shared.own.origin = self.exchange().message_origin(read_to).await?;
             if read_to >= last_seq {
+                shared.own.heard.clear();
                 return Ok(());
             }
         }

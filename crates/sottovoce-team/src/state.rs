@@ -33,6 +33,8 @@ pub(crate) struct Membership {
     /// The team's name.
     pub(crate) name: String,
     pub(crate) member: Id,
+    /// This store as the server knows it by its token.
+    pub(crate) device: Id,
     /// The member's name, as others see it.
     pub(crate) called: String,
     /// The key of members' names.
@@ -89,6 +91,9 @@ pub(crate) struct Own {
     /// The last number that was looked at, and the identity of its message, if it had one.
     pub(crate) seq: u64,
     pub(crate) origin: Option<Origin>,
+    /// Messages of the log that the store has after that number: they are not to be appended.
+    #[serde(default)]
+    pub(crate) heard: BTreeSet<Origin>,
     /// The forgotten messages that the others know of.
     pub(crate) forgotten: BTreeSet<Origin>,
     /// One more than the highest number of the conversation when it was last forgotten completely.
@@ -123,6 +128,7 @@ impl Shared {
                 position: Position::default(),
                 seq: 0,
                 origin: None,
+                heard: BTreeSet::new(),
                 forgotten: BTreeSet::new(),
                 removed,
             },

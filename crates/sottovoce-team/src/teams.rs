@@ -15,7 +15,7 @@ use sottovoce_sync::{
 use sottovoce_team_api::{ConversationList, CreateToken, Id, Level, MAX_WAIT, NewToken, Secret};
 
 use crate::contents::Keys;
-use crate::pull::{Heard, Log, note_problem};
+use crate::pull::{Log, note_problem};
 use crate::server::{Server, is_absent, is_refused, team_path};
 use crate::state::{Membership, Shared, State};
 
@@ -104,11 +104,17 @@ impl Teams {
             let scope = shared.scope()?;
             let exchange = Exchange::new(self.open(&scope).await?);
             let keys = Keys::new(conversation, &shared.keys)?;
-            let (team_id, id) = (id, conversation);
-            let log = Log { server: &server, team: team_id, id, keys: &keys, exchange: &exchange };
-            let mut heard = Heard::new();
+            let (team_id, id, device) = (id, conversation, team.device);
+            let log = Log {
+                server: &server,
+                team: team_id,
+                id,
+                device,
+                keys: &keys,
+                exchange: &exchange,
+            };
             loop {
-                let is_more = match log.pull(&mut shared, &mut heard, report, progress).await {
+                let is_more = match log.pull(&mut shared, report, progress).await {
                     Ok(is_more) => is_more,
                     // Taken back since the list was read.
                     Err(error) if is_absent(&error) => {
@@ -125,13 +131,13 @@ impl Teams {
                 }
             }
             if shared.may(Level::Write) {
-                let pushed =
-                    self.push(root, &log, &team.called, &mut shared, &heard, report, progress);
+                let pushed = self.push(root, &log, &team.called, &mut shared, report, progress);
                 match pushed.await {
                     Err(error) if is_absent(&error) || is_refused(&error) => shared.level = None,
                     pushed => pushed?,
                 }
             } else {
+                shared.own.heard.clear();
                 note_kept_back(&log, &mut shared, report).await?;
             }
             exchange.save_index().await;
@@ -152,7 +158,6 @@ impl Teams {
         log: &Log<'_>,
         called: &str,
         shared: &mut Shared,
-        heard: &Heard,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<()> {
@@ -166,7 +171,7 @@ impl Teams {
             (shared.own.seq, shared.own.origin) = (0, None);
             shared.own.position = Position::default();
         }
-        log.push(called, shared, heard, report, progress).await
+        log.push(called, shared, report, progress).await
     }
 
     /// Renews a token that expires soon. Returns the identifier of the old one.

@@ -116,9 +116,9 @@ async fn run(seed: u64) {
                 if let Some(Ok(report)) = person.sync_or_die().await {
                     assert_eq!(report.problems, [], "seed {seed}, step {step}");
                     expected.told.append(&mut untold[who]);
+                    unsent[who].clear();
                 }
                 house.proxy.calm();
-                unsent[who].clear();
             }
         }
     }
