@@ -115,6 +115,8 @@ pub(crate) enum Command {
     Sync(cmd::share::sync::Args),
     #[cfg(feature = "sync")]
     Device(cmd::share::device::Args),
+    #[cfg(feature = "team")]
+    Team(cmd::share::team::Args),
     Verify(cmd::maintenance::verify::Args),
     Pack(cmd::maintenance::pack::Args),
     Repair(cmd::maintenance::repair::Args),
@@ -162,6 +164,8 @@ impl Command {
             Self::Mcp(_) => true,
             #[cfg(feature = "sync")]
             Self::Sync(args) => args.is_watching(),
+            #[cfg(feature = "team")]
+            Self::Team(args) => args.is_server(),
             _ => false,
         }
     }

@@ -123,6 +123,8 @@ async fn run(cli: Cli) -> Outcome {
         Command::Sync(args) => cmd::share::sync::run(&session, args).await,
         #[cfg(feature = "sync")]
         Command::Device(args) => cmd::share::device::run(&session, args).await,
+        #[cfg(feature = "team")]
+        Command::Team(args) => cmd::share::team::run(&session, args).await,
         Command::Verify(args) => cmd::maintenance::verify::run(&session, args).await,
         Command::Pack(args) => cmd::maintenance::pack::run(&session, args).await,
         Command::Repair(args) => cmd::maintenance::repair::run(&session, args).await,

@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ),
     ("Forget", &["clear", "prune", "compact", "forget", "settings", "cleanup"]),
     ("Back up", &["export", "key"]),
-    ("Share", &["sync", "device"]),
+    ("Share", &["sync", "device", "team"]),
     (
         "Look after",
         &["doctor", "verify", "repair", "pack", "init", "rekey", "config", "completions", "help"],

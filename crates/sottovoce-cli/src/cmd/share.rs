@@ -7,6 +7,9 @@ mod report;
 mod selection;
 pub(crate) mod stores;
 pub(crate) mod sync;
+#[cfg(feature = "team")]
+pub(crate) mod team;
+mod watching;
 
 use sottovoce::Error;
 use sottovoce::config::OpenConversations;

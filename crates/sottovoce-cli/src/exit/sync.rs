@@ -9,7 +9,7 @@ pub(super) fn code(error: &SyncError) -> Exit {
     match error {
         error if error.is_transient() => Exit::Later,
         SyncError::Store(error) => super::code(error),
-        SyncError::InvalidCode { .. } => Exit::Misused,
+        SyncError::InvalidCode { .. } | SyncError::InvalidLink { .. } => Exit::Misused,
         SyncError::Remote(error) if is_of_the_address(error) => Exit::Misused,
         _ => Exit::Failed,
     }

@@ -17,7 +17,8 @@ use crate::remote::error::RemoteError;
 const LONGEST: usize = 1 << 16;
 
 /// How the names start that are taken from the environment.
-const PREFIXES: [&str; 4] = ["AWS_", "AZURE_", "GOOGLE_", "WEBDAV_"];
+const PREFIXES: [&str; 6] =
+    ["AWS_", "AZURE_", "GOOGLE_", "WEBDAV_", "DATABASE_URL", "OPERATOR_TOKEN"];
 
 /// What a server must be told to let this device in, by the names that other programs use in the environment:
 ///
@@ -25,6 +26,7 @@ const PREFIXES: [&str; 4] = ["AWS_", "AZURE_", "GOOGLE_", "WEBDAV_"];
 /// - Azure: `AZURE_STORAGE_ACCOUNT_NAME`, `AZURE_STORAGE_ACCOUNT_KEY` or `AZURE_STORAGE_SAS_TOKEN`; and `AZURE_STORAGE_ENDPOINT`
 /// - Google: `GOOGLE_APPLICATION_CREDENTIALS`, a file, or its text as `GOOGLE_SERVICE_ACCOUNT_KEY`
 /// - WebDAV: `WEBDAV_USERNAME`, `WEBDAV_PASSWORD`
+/// - a team's server, for itself: `DATABASE_URL`, `OPERATOR_TOKEN`
 ///
 /// `Debug` shows the names alone.
 #[derive(Clone, Default)]
@@ -87,8 +89,8 @@ impl Credentials {
     }
 
     /// The first value of these names. An empty one counts as none.
-    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a folder needs none"))]
-    pub(crate) fn get(&self, names: &[&str]) -> Option<&str> {
+    #[must_use]
+    pub fn get(&self, names: &[&str]) -> Option<&str> {
         let value = |name: &&str| self.values.get(*name).map(|value| value.as_str());
         names.iter().filter_map(value).find(|value| !value.is_empty())
     }

@@ -23,16 +23,24 @@ pub(crate) struct Source {
 impl Source {
     /// Opens remotes with these credentials. A file is read now, and again each time, because it may be renewed.
     pub(crate) fn remote(&self, config: &Config) -> Result<OpenRemote, Failure> {
-        if let Some(fd) = self.credentials_fd {
-            let credentials = Credentials::from_fd(fd)?;
-            return Ok(Box::new(move |address| open(address, &credentials)));
-        }
-        let file = self.credentials_file.as_ref().or(config.sync.credentials_file.as_ref());
-        let Some(file) = file.cloned() else {
-            let credentials = Credentials::from_environment();
+        let credentials = self.read(config)?;
+        let Some(file) = self.file(config) else {
             return Ok(Box::new(move |address| open(address, &credentials)));
         };
-        Credentials::from_file(&file)?;
         Ok(Box::new(move |address| open(address, &Credentials::from_file(&file)?)))
+    }
+
+    /// The credentials as they are now.
+    pub(crate) fn read(&self, config: &Config) -> Result<Credentials, Failure> {
+        Ok(match (self.credentials_fd, self.file(config)) {
+            (Some(fd), _) => Credentials::from_fd(fd)?,
+            (None, Some(file)) => Credentials::from_file(&file)?,
+            (None, None) => Credentials::from_environment(),
+        })
+    }
+
+    fn file(&self, config: &Config) -> Option<PathBuf> {
+        let file = self.credentials_file.as_ref().or(config.sync.credentials_file.as_ref());
+        file.filter(|_| self.credentials_fd.is_none()).cloned()
     }
 }

@@ -66,6 +66,20 @@ pub(super) fn bar() -> (ProgressBar, impl Fn(SyncProgress) + Send + Sync) {
     (bar, move |progress| shown.set_message(described(progress)))
 }
 
+/// The same for what is counted in records instead of bytes.
+#[cfg(feature = "team")]
+pub(super) fn records_bar() -> (ProgressBar, impl Fn(SyncProgress) + Send + Sync) {
+    let bar = output::progress(None, "syncing");
+    let shown = bar.clone();
+    let show = move |progress| match progress {
+        SyncProgress::Receiving { done, total } => {
+            shown.set_message(format!("receiving: {done} of {total} records"));
+        }
+        progress => shown.set_message(described(progress)),
+    };
+    (bar, show)
+}
+
 fn described(progress: SyncProgress) -> String {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     match progress {

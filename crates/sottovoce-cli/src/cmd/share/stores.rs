@@ -15,7 +15,12 @@ const OPEN: usize = 256;
 /// What syncs these conversations.
 pub(crate) fn syncer(conversations: Arc<OpenConversations>, remote: OpenRemote) -> Syncer {
     let clock = Arc::clone(conversations.clock());
-    Syncer::new(Arc::new(Stores { conversations, open: Mutex::default() }), clock, remote)
+    Syncer::new(stores(conversations), clock, remote)
+}
+
+/// These conversations, as syncing opens them.
+pub(crate) fn stores(conversations: Arc<OpenConversations>) -> Arc<dyn Conversations> {
+    Arc::new(Stores { conversations, open: Mutex::default() })
 }
 
 /// The stores, opened with the configured limits. Conversations that are open in the same process see what is stored
