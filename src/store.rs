@@ -39,7 +39,7 @@ pub use artifact::lookup::find_artifact;
 pub use artifact::measure::ArtifactMeasure;
 pub use backend::batch::Batch;
 pub use backend::policy::StorePolicy;
-pub use backend::{ArtifactStore, ReadQuery, StoreBackend};
+pub use backend::{ArtifactSource, ArtifactStore, ReadQuery, StoreBackend};
 pub(crate) use check::report::Progress;
 pub use delete::cleanup::CleanupReport;
 pub use delete::forget_plan::{ForgetPlan, ForgetReport};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -12,7 +12,7 @@ use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 use crate::persona::PersonaRegistry;
 use crate::scope::Scope;
-use crate::store::{ConversationStore, FileConversationStore};
+use crate::store::{ArtifactSource, ConversationStore, FileConversationStore};
 
 /// How many conversations are kept open.
 const OPEN: usize = 256;
@@ -30,6 +30,8 @@ pub struct OpenConversations {
     contexts: PersonaRegistry,
     metrics: Arc<Metrics>,
     open: Mutex<Open>,
+    /// Where artifacts are that the stores do not have.
+    artifact_source: OnceLock<Arc<dyn ArtifactSource>>,
     /// Held by the server that deletes every hour what limits hide.
     cleaning: tokio::sync::Mutex<()>,
 }
@@ -58,8 +60,22 @@ impl OpenConversations {
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Self>> {
         let contexts = config.contexts(keys.clone(), Arc::clone(&clock))?;
-        let (metrics, open, cleaning) = Default::default();
-        Ok(Arc::new(Self { config, keys, clock, contexts, metrics, open, cleaning }))
+        let (metrics, open, cleaning, artifact_source) = Default::default();
+        Ok(Arc::new(Self {
+            config,
+            keys,
+            clock,
+            contexts,
+            metrics,
+            open,
+            artifact_source,
+            cleaning,
+        }))
+    }
+
+    /// Has the stores that are opened from now on ask this source for artifacts that they do not have. The first one counts.
+    pub fn set_artifact_source(&self, source: Arc<dyn ArtifactSource>) {
+        let _ = self.artifact_source.set(source);
     }
 
     /// The configuration.
@@ -131,7 +147,11 @@ impl OpenConversations {
     /// Those of [`Config::open_store_with`].
     pub async fn store(&self, scope: &Scope) -> Result<FileConversationStore> {
         let (keys, clock) = (self.keys.clone(), Arc::clone(&self.clock));
-        self.config.open_store_with(keys, scope.clone(), clock).await
+        let store = self.config.open_store_with(keys, scope.clone(), clock).await?;
+        Ok(match self.artifact_source.get() {
+            Some(source) => store.with_artifact_source(Arc::clone(source)),
+            None => store,
+        })
     }
 
     /// The open conversations, in no order.

@@ -95,6 +95,16 @@ pub trait StoreBackend: Debug + Send + Sync {
     }
 }
 
+/// Where artifacts are that a store does not have yet, such as a team's server.
+#[async_trait]
+pub trait ArtifactSource: Debug + Send + Sync {
+    /// Adds the artifact with this id to the conversation, if it is one that belongs there. Returns whether it did.
+    ///
+    /// # Errors
+    /// What prevents fetching it.
+    async fn fetch(&self, scope: &Scope, id: &str) -> Result<bool>;
+}
+
 /// Large data beside a conversation's messages.
 #[async_trait]
 pub trait ArtifactStore: Debug + Send + Sync {
@@ -120,6 +130,15 @@ pub trait ArtifactStore: Debug + Send + Sync {
     /// [`Error::Damaged`](crate::Error::Damaged) or [`Error::WrongKey`](crate::Error::WrongKey) for one that does not
     /// open; it stays as it is.
     async fn open_artifact(&self, id: &str) -> Result<Option<ArtifactContents>>;
+
+    /// Adds an artifact that is elsewhere and belongs here. Returns whether it did. The default knows of none.
+    ///
+    /// # Errors
+    /// What prevents fetching it.
+    async fn fetch_artifact(&self, id: &str) -> Result<bool> {
+        let _ = id;
+        Ok(false)
+    }
 
     /// Deletes artifacts for ever. An id that is not there is no error. References to them stay.
     async fn delete_artifacts(&self, ids: &[String]) -> Result<()>;

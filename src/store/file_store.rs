@@ -19,6 +19,7 @@ use crate::message::ChatMessage;
 use crate::message::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::ConversationStore;
+use crate::store::backend::ArtifactSource;
 use crate::store::backend::policy::StorePolicy;
 use crate::store::check::baseline::{self, Inventory};
 use crate::store::check::report::{Progress, Report};
@@ -71,6 +72,7 @@ pub struct FileConversationStore {
     clock: Arc<dyn Clock>,
     redactor: Option<Arc<dyn Redactor>>,
     policy: StorePolicy,
+    artifact_source: Option<Arc<dyn ArtifactSource>>,
 }
 
 impl FileConversationStore {
@@ -81,7 +83,14 @@ impl FileConversationStore {
         redactor: Option<Arc<dyn Redactor>>,
     ) -> Self {
         let policy = writer.policy();
-        Self { reader, writer: Arc::new(tokio::sync::Mutex::new(writer)), clock, redactor, policy }
+        let writer = Arc::new(tokio::sync::Mutex::new(writer));
+        Self { reader, writer, clock, redactor, policy, artifact_source: None }
+    }
+
+    /// The same store, which asks this source for artifacts that it does not have.
+    #[must_use]
+    pub fn with_artifact_source(self, source: Arc<dyn ArtifactSource>) -> Self {
+        Self { artifact_source: Some(source), ..self }
     }
 
     /// Whose conversation this is.

@@ -113,6 +113,7 @@ impl Teams {
                 keys: &keys,
                 exchange: &exchange,
             };
+            let mut has_pushed = false;
             loop {
                 let is_more = match log.pull(&mut shared, report, progress).await {
                     Ok(is_more) => is_more,
@@ -123,20 +124,27 @@ impl Teams {
                     }
                     Err(error) => return Err(error),
                 };
+                let is_first = !is_more && !has_pushed;
+                if is_first && shared.may(Level::Write) {
+                    let pushed = self.push(root, &log, &team.called, &mut shared, report, progress);
+                    match pushed.await {
+                        Err(error) if is_absent(&error) || is_refused(&error) => {
+                            shared.level = None;
+                        }
+                        pushed => pushed?,
+                    }
+                }
+                has_pushed |= is_first;
                 team.conversations.insert(conversation, shared.clone());
                 state.teams.insert(team_id, team.clone());
                 state.write(root).await?;
-                if !is_more {
+                // What was appended is read back: the server has it, in its place.
+                let is_to_read = is_more || is_first && shared.read < shared.last;
+                if !is_to_read || shared.level.is_none() {
                     break;
                 }
             }
-            if shared.may(Level::Write) {
-                let pushed = self.push(root, &log, &team.called, &mut shared, report, progress);
-                match pushed.await {
-                    Err(error) if is_absent(&error) || is_refused(&error) => shared.level = None,
-                    pushed => pushed?,
-                }
-            } else {
+            if !shared.may(Level::Write) {
                 shared.own.heard.clear();
                 note_kept_back(&log, &mut shared, report).await?;
             }

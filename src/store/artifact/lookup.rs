@@ -16,6 +16,9 @@ pub async fn find_artifact(store: &dyn ConversationStore, id: &str) -> Result<St
     };
     let id = id.strip_prefix(SCHEME).unwrap_or(id);
     let Some(store) = store.artifact_store() else { return Err(Error::NoArtifacts) };
+    if store.fetch_artifact(id).await? {
+        return Ok(id.to_owned());
+    }
     let (artifacts, _) = store.artifacts().await?;
     let mut meant = artifacts
         .iter()

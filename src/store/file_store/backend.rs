@@ -119,6 +119,13 @@ impl ArtifactStore for FileConversationStore {
             .await
     }
 
+    async fn fetch_artifact(&self, id: &str) -> Result<bool> {
+        match &self.artifact_source {
+            Some(source) => source.fetch(self.scope(), id).await,
+            None => Ok(false),
+        }
+    }
+
     async fn delete_artifacts(&self, ids: &[String]) -> Result<()> {
         let ids = ids.to_vec();
         self.write(move |writer| writer.delete_artifacts(&ids)).await

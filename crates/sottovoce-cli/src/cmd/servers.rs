@@ -37,7 +37,10 @@ pub(crate) fn conversations(
     config: &Config,
 ) -> Result<Arc<OpenConversations>, Failure> {
     let keys = session.stores_or_make(config)?.keys();
-    Ok(OpenConversations::new(config.clone(), keys, session.clock())?)
+    let conversations = OpenConversations::new(config.clone(), keys, session.clock())?;
+    #[cfg(feature = "team")]
+    crate::cmd::share::team::artifacts::fetch_for(&conversations);
+    Ok(conversations)
 }
 
 /// Runs a server to its end. Ctrl-C and SIGTERM cancel `stop`, and it then ends by itself.

@@ -166,8 +166,6 @@ async fn rows_of_another_conversation_are_not_taken() {
     anna.says("named/private", "for my eyes").await;
     let private = crate::house::scope("named/private");
     anna.teams.share(None, &private).await.unwrap();
-    anna.sync().await;
-    let mut stolen: Option<Value> = None;
     let seen = std::sync::Arc::new(std::sync::Mutex::new(None));
     let keep = std::sync::Arc::clone(&seen);
     house.proxy.lie(move |name, body| {
@@ -176,7 +174,7 @@ async fn rows_of_another_conversation_are_not_taken() {
         }
     });
     anna.sync().await;
-    stolen.clone_from(&seen.lock().unwrap());
+    let stolen: Option<Value> = seen.lock().unwrap().clone();
     let stolen = stolen.unwrap();
     house.proxy.lie(records(move |records| {
         if let Some(record) = records.first_mut() {

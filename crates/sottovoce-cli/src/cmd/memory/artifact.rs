@@ -11,9 +11,13 @@ mod size;
 mod source;
 
 use serde::Serialize;
+#[cfg(feature = "team")]
+use sottovoce::config::OpenConversations;
 use sottovoce::store::{AddedArtifact, Artifact, ArtifactContents, ArtifactStore, find_artifact};
-use sottovoce::{ChatMessage, ChatRole, ConversationStore, Error, FileConversationStore};
+use sottovoce::{ChatMessage, ChatRole, Config, ConversationStore, Error, FileConversationStore};
 
+#[cfg(feature = "team")]
+use crate::cmd::share::team::artifacts;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
@@ -158,9 +162,20 @@ fn report(session: &Session, added: &AddedArtifact, message: Option<u64>) -> std
     Ok(())
 }
 
-/// Opens the artifact with this id or abbreviation.
-async fn open(store: &FileConversationStore, id: &str) -> Result<ArtifactContents, Failure> {
-    let id = find_artifact(store, id).await?;
+/// Opens the artifact with this id or abbreviation. One of a team comes from its server.
+async fn open(session: &Session, config: &Config, id: &str) -> Result<ArtifactContents, Failure> {
+    let store = FileConversationStore::clone(&*session.store_or_empty(config).await?);
+    #[cfg(feature = "team")]
+    let conversations = session
+        .keys(config)
+        .and_then(|keys| Ok(OpenConversations::new(config.clone(), keys, session.clock())?))
+        .ok();
+    #[cfg(feature = "team")]
+    let store = match &conversations {
+        Some(conversations) => store.with_artifact_source(artifacts::source(conversations)),
+        None => store,
+    };
+    let id = find_artifact(&store, id).await?;
     let gone = || Error::NoSuchArtifact { nearest: Vec::new() };
     Ok(store.open_artifact(&id).await?.ok_or_else(gone)?)
 }

@@ -1,4 +1,4 @@
-//! Syncs with other devices while a server runs.
+//! Syncs with other devices and with teams while a server runs.
 
 use std::sync::Arc;
 #[cfg(feature = "sync")]
@@ -7,8 +7,10 @@ use std::time::Duration;
 use sottovoce::Config;
 use sottovoce::config::OpenConversations;
 #[cfg(feature = "sync")]
-use sottovoce_sync::Background;
+use sottovoce_sync::{Background, Repeated};
 
+#[cfg(feature = "team")]
+use crate::cmd::share::team;
 #[cfg(feature = "sync")]
 use crate::cmd::share::{credentials, stores};
 use crate::exit::Failure;
@@ -20,7 +22,9 @@ const LAST: Duration = Duration::from_secs(3);
 /// Syncs while a server runs, unless that is turned off or not built in.
 pub(crate) struct Syncing {
     #[cfg(feature = "sync")]
-    background: Option<Background>,
+    devices: Option<Background>,
+    #[cfg(feature = "team")]
+    teams: Option<Background<sottovoce_team::Teams>>,
 }
 
 #[cfg(feature = "sync")]
@@ -30,61 +34,75 @@ impl Syncing {
         config: &Config,
         conversations: &Arc<OpenConversations>,
     ) -> Result<Self, Failure> {
-        let seconds = config.sync.interval_seconds;
-        if seconds == 0 {
-            return Ok(Self { background: None });
+        let interval = Duration::from_secs(config.sync.interval_seconds);
+        if interval.is_zero() {
+            return Ok(Self {
+                devices: None,
+                #[cfg(feature = "team")]
+                teams: None,
+            });
         }
         let remote = credentials::Source::default().remote(config)?;
         let syncer = Arc::new(stores::syncer(Arc::clone(conversations), remote));
-        Ok(Self { background: Some(Background::new(syncer, Duration::from_secs(seconds))) })
+        Ok(Self {
+            devices: Some(Background::new(syncer, interval)),
+            #[cfg(feature = "team")]
+            teams: Some(Background::new(Arc::new(team::of(conversations)), interval)),
+        })
     }
 
     /// Runs a server to its end, syncs until then, and publishes what was said last.
     pub(crate) async fn during<T>(&self, served: impl Future<Output = T>) -> T {
-        let Some(background) = &self.background else { return served.await };
-        tokio::pin!(served);
-        let ended = tokio::select! {
-            ended = &mut served => ended,
-            () = background.run(drop) => served.await,
-        };
-        background.finish(LAST).await;
-        ended
+        let with_devices = during(self.devices.as_ref(), served);
+        #[cfg(feature = "team")]
+        let with_devices = during(self.teams.as_ref(), with_devices);
+        with_devices.await
     }
 
     /// How syncing fares, in OpenMetrics' text format.
     #[cfg(feature = "up")]
     pub(crate) fn metrics(&self) -> Arc<dyn Fn() -> String + Send + Sync> {
-        match self.background.as_ref().map(Background::handle) {
-            Some(handle) => Arc::new(move || open_metrics(&handle)),
-            None => Arc::new(String::new),
-        }
+        let devices = self.devices.as_ref().map(|devices| ("sottovoce", devices.handle()));
+        let mut all: Vec<_> = devices.into_iter().collect();
+        #[cfg(feature = "team")]
+        all.extend(self.teams.as_ref().map(|teams| ("sottovoce_team", teams.handle())));
+        Arc::new(move || all.iter().map(|(prefix, handle)| open_metrics(prefix, handle)).collect())
     }
 }
 
+/// Runs something to its end, syncs until then, and publishes what was said last.
+#[cfg(feature = "sync")]
+async fn during<W: Repeated, T>(
+    background: Option<&Background<W>>,
+    served: impl Future<Output = T>,
+) -> T {
+    let Some(background) = background else { return served.await };
+    tokio::pin!(served);
+    let ended = tokio::select! {
+        ended = &mut served => ended,
+        () = background.run(drop) => served.await,
+    };
+    background.finish(LAST).await;
+    ended
+}
+
 #[cfg(all(feature = "sync", feature = "up"))]
-fn open_metrics(handle: &sottovoce_sync::BackgroundHandle) -> String {
+fn open_metrics(prefix: &str, handle: &sottovoce_sync::BackgroundHandle) -> String {
     use std::fmt::Write;
 
     let status = handle.status();
     let mut text = String::new();
     for (name, help, value) in [
-        ("sottovoce_syncs", "Syncs with other devices that succeeded.", status.succeeded),
-        ("sottovoce_sync_failures", "Syncs with other devices that failed.", status.failed),
-        (
-            "sottovoce_sync_received_messages",
-            "Messages received from other devices.",
-            status.received,
-        ),
-        (
-            "sottovoce_sync_published_messages",
-            "Messages published for other devices.",
-            status.published,
-        ),
+        ("syncs", "Syncs with others that succeeded.", status.succeeded),
+        ("sync_failures", "Syncs with others that failed.", status.failed),
+        ("sync_received_messages", "Messages received from others.", status.received),
+        ("sync_published_messages", "Messages published for others.", status.published),
     ] {
+        let name = format!("{prefix}_{name}");
         let _ = writeln!(text, "# TYPE {name} counter\n# HELP {name} {help}\n{name}_total {value}");
     }
     if let Some(at) = status.succeeded_at {
-        let name = "sottovoce_last_sync_timestamp_seconds";
+        let name = format!("{prefix}_last_sync_timestamp_seconds");
         let help = "When a sync last succeeded.";
         let at = at.as_second();
         let _ = writeln!(text, "# TYPE {name} gauge\n# HELP {name} {help}\n{name} {at}");

@@ -1,5 +1,6 @@
 //! `sottovoce team`
 
+pub(crate) mod artifacts;
 mod create;
 mod export;
 mod grant;

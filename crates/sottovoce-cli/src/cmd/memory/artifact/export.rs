@@ -55,8 +55,7 @@ struct Exported<'a> {
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
-    let contents = open(&store, &args.id).await?;
+    let contents = open(session, &config, &args.id).await?;
     let artifact = contents.artifact().clone();
     let is_output = args.file == Path::new("-");
     if !is_output {

@@ -64,8 +64,7 @@ struct Row<'a> {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
-    let mut contents = open(&store, &args.id).await?;
+    let mut contents = open(session, &config, &args.id).await?;
     let artifact = contents.artifact().clone();
     let Bytes { first, last } = args.bytes.unwrap_or(Bytes { first: 0, last: u64::MAX });
     if first > 0 && first >= artifact.size {

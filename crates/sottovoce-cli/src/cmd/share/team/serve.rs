@@ -46,7 +46,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 
-    /// The folder of the server's database and objects, unless these are elsewhere; beside the store unless given
+    /// The folder of the server's database and objects, unless these are elsewhere; among the user's data unless given
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 
@@ -78,7 +78,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let data = match &args.data {
         Some(folder) => folder.clone(),
-        None => config.storage_root()?.with_file_name("team-server"),
+        None => default_data()?,
     };
     let credentials = args.credentials.read(&config)?;
     let named = args.database.as_deref().or(credentials.get(&["DATABASE_URL"]));
@@ -135,6 +135,12 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         }
         () = &mut serving => Ok(Exit::Done),
     }
+}
+
+fn default_data() -> Result<PathBuf, Failure> {
+    let folders = directories::ProjectDirs::from("", "", "sottovoce");
+    let none = || Failure::input("this user has no home folder", "name a folder with --data");
+    Ok(folders.ok_or_else(none)?.data_dir().join("team-server"))
 }
 
 /// Makes a folder that only its owner can open.
