@@ -86,6 +86,18 @@ pub enum SyncError {
         /// What was asked for.
         name: String,
     },
+    /// Several members have that name.
+    #[error("several members are called {name:?}")]
+    SeveralMembers {
+        /// What was asked for.
+        name: String,
+    },
+    /// A conversation that is not a named one was to be shared with a team.
+    #[error("{scope} is no named conversation, and no other is shared with a team")]
+    NotNamed {
+        /// The conversation.
+        scope: String,
+    },
     /// The server of a team does not know this member any more.
     #[error(
         "{address}: the server does not know this member any more: it was removed, or its token has expired"
@@ -128,6 +140,8 @@ impl SyncError {
             }
             Self::SeveralTeams => "name one with --team; `sottovoce team status` lists them",
             Self::InvalidLink { .. } => "ask for the link again: `sottovoce team invite` shows it",
+            Self::SeveralMembers { .. } => "name one by the id that `sottovoce team members` shows",
+            Self::NotNamed { .. } => "say it in a named one, such as `--room plans`",
             Self::NoSuch { .. } => {
                 "`sottovoce team status` and `sottovoce team members` show what there is"
             }

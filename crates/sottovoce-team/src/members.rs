@@ -71,8 +71,8 @@ impl Teams {
     /// this store, or the one that it was already.
     ///
     /// # Errors
-    /// [`SyncError::InvalidLink`] for one that begins a team. [`SyncError::NoSuch`] for one without an invitation, unless the
-    /// store is in that team. Those of the server: an invitation can be accepted once, and expires.
+    /// [`SyncError::InvalidLink`] for one that begins a team, and for one without an invitation unless the store is in that
+    /// team. Those of the server: an invitation can be accepted once, and expires.
     pub async fn join(&self, link: &Link, called: &str) -> SyncResult<Joined> {
         let Kind::Team(given) = &link.kind else {
             let reason = "it begins a team: `sottovoce team create LINK NAME`";
@@ -99,10 +99,8 @@ impl Teams {
                 }
             }
             (_, _, None) => {
-                return Err(SyncError::NoSuch {
-                    what: "invitation in this link, which is for members of the team",
-                    name: given.name.clone(),
-                });
+                let reason = "it is for members of the team, and this store is not one";
+                return Err(SyncError::InvalidLink { reason });
             }
         };
         // The member exists now: its token must not be lost to what fails below.
@@ -132,7 +130,7 @@ impl Teams {
     /// member can read it before others are invited.
     ///
     /// # Errors
-    /// [`SyncError::NoSuch`] for a conversation that is not a named one, or has nothing in it. Those of the server.
+    /// [`SyncError::NotNamed`]. [`SyncError::NoSuch`] for a conversation that has nothing in it. Those of the server.
     pub async fn share(&self, team: Option<&str>, scope: &Scope) -> SyncResult<()> {
         let (root, mut state, _lock) = self.locked().await?;
         let id = state.team(team)?;
@@ -140,8 +138,7 @@ impl Teams {
             return Ok(());
         }
         if !matches!(scope, Scope::Named { .. }) {
-            let what = "named conversation; others are never shared with a team:";
-            return Err(SyncError::NoSuch { what, name: scope.to_string() });
+            return Err(SyncError::NotNamed { scope: scope.to_string() });
         }
         if !self.scopes().await?.contains(scope) {
             return Err(SyncError::NoSuch { what: "conversation", name: scope.to_string() });
@@ -356,7 +353,7 @@ impl Teams {
                 return Ok(scope);
             }
         }
-        Err(SyncError::NoSuch { what: "free name like", name })
+        Err(SyncError::State { reason: "ten thousand conversations have that name" })
     }
 }
 
@@ -443,10 +440,7 @@ async fn find_member(state: &State, id: Id, asked: &str) -> SyncResult<Id> {
         .filter(|(member, name)| name.as_deref() == Some(asked) || member.id.to_string() == asked);
     match (found.next(), found.next()) {
         (Some((member, _)), None) => Ok(member.id),
-        (Some(_), Some(_)) => Err(SyncError::NoSuch {
-            what: "single member; name one by the identifier that `sottovoce team members` shows:",
-            name: asked.to_owned(),
-        }),
+        (Some(_), Some(_)) => Err(SyncError::SeveralMembers { name: asked.to_owned() }),
         (None, _) => Err(none()),
     }
 }

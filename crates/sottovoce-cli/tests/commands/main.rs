@@ -48,6 +48,7 @@ mod shrink;
 mod sync;
 mod tail;
 mod talk;
+mod team;
 mod terminal;
 mod up;
 mod verify;
