@@ -159,7 +159,6 @@ impl Teams {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "it is one step of the loop above")]
     async fn push(
         &self,
         root: &FileConversationStore,
