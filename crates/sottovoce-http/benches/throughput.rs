@@ -2,7 +2,7 @@
 //! `SOTTOVOCE_POSTGRES=$(crates/sottovoce-http/start-postgres FOLDER) cargo bench -p sottovoce-http`
 //!
 //! The clients, the server and PostgreSQL share this machine. `-- --records N` sets how many records the large table has, 0 for
-//! none.
+//! none; `-- --only WORDS` leaves out what has not these words in its title.
 
 #![allow(
     clippy::print_stdout,
@@ -53,6 +53,11 @@ struct Client {
     database: String,
     member: NewMember,
     conversation: Id,
+}
+
+/// The argument after this one.
+fn argument(name: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != name).nth(1)
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -156,6 +161,9 @@ async fn rate(clients: &[Client], work: Work, is_bare: bool) -> f64 {
 }
 
 async fn compare(title: &str, clients: &[Client], work: Work) {
+    if argument("--only").is_some_and(|words| !title.contains(&words)) {
+        return;
+    }
     let (mut bare, mut served) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         bare.push(rate(clients, work, true).await);
@@ -275,9 +283,7 @@ async fn sizes(client: &tokio_postgres::Client, when: &str) {
 
 #[tokio::main(flavor = "multi_thread")]
 async fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let records = arguments.iter().position(|argument| argument == "--records");
-    let records = records.map_or(1_000_000, |at| arguments[at + 1].parse().unwrap());
+    let records = argument("--records").map_or(1_000_000, |number| number.parse().unwrap());
     let Ok(url) = std::env::var("SOTTOVOCE_POSTGRES") else {
         eprintln!("SKIPPED: SOTTOVOCE_POSTGRES is not set; see `start-postgres`");
         return;

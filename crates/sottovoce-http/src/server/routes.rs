@@ -132,33 +132,34 @@ impl Ids {
 
 /// Finds the route of a request. What should be an identifier and is none has a route, and names nothing.
 pub(super) fn find(method: &Method, path: &str) -> Found {
-    let mut methods = Vec::new();
-    for (allowed, pattern, operation) in &ROUTES {
-        let Some(ids) = fit(pattern, path) else { continue };
-        if method.as_str() == *allowed {
-            return Found::Route(*operation, ids);
-        }
-        methods.push(*allowed);
+    let found = ROUTES
+        .iter()
+        .find(|(allowed, pattern, _)| method.as_str() == *allowed && fits(pattern, path));
+    if let Some((_, pattern, operation)) = found {
+        return Found::Route(*operation, ids(pattern, path));
     }
+    let fitting = ROUTES.iter().filter(|(_, pattern, _)| fits(pattern, path));
+    let methods: Vec<&str> = fitting.map(|(allowed, ..)| *allowed).collect();
     if methods.is_empty() { Found::Nothing } else { Found::Methods(methods.join(", ")) }
 }
 
-fn fit(pattern: &str, path: &str) -> Option<Ids> {
+fn fits(pattern: &str, path: &str) -> bool {
+    let mut parts = path.split('/');
+    pattern
+        .split('/')
+        .all(|name| parts.next().is_some_and(|part| name.starts_with('{') || name == part))
+        && parts.next().is_none()
+}
+
+fn ids(pattern: &str, path: &str) -> Ids {
     let mut ids = Ids::default();
-    let (mut patterns, mut parts) = (pattern.split('/'), path.split('/'));
-    loop {
-        match (patterns.next(), parts.next()) {
-            (None, None) => return Some(ids),
-            (Some(pattern), Some(part)) if pattern.starts_with('{') => {
-                let id = part.parse().ok();
-                match pattern {
-                    "{org}" => ids.org = id,
-                    "{conversation}" => ids.conversation = id,
-                    _ => ids.other = id,
-                }
-            }
-            (Some(pattern), Some(part)) if pattern == part => {}
-            _ => return None,
+    for (name, part) in pattern.split('/').zip(path.split('/')) {
+        match name {
+            "{org}" => ids.org = part.parse().ok(),
+            "{conversation}" => ids.conversation = part.parse().ok(),
+            _ if name.starts_with('{') => ids.other = part.parse().ok(),
+            _ => {}
         }
     }
+    ids
 }
