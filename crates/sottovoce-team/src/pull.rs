@@ -103,9 +103,6 @@ impl Log<'_> {
             if shared.unopened.is_none() {
                 shared.unopened = Some((record.pos, shared.seen.clone()));
             }
-            let reason =
-                "a record was changed, or sealed with a key that is not here: ask for a new link";
-            note_problem(report, shared, reason);
             return Ok(());
         };
         let Contents { writer, n, void, by, what } = contents;
@@ -272,7 +269,11 @@ fn name_speaker(message: &mut SharedMessage, by: String) {
 }
 
 fn note_withheld(shared: &Shared, report: &mut SyncReport) {
-    if shared.unopened.is_none() && shared.seen.withheld() > 0 {
+    if shared.unopened.is_some() {
+        let reason =
+            "a record was changed, or sealed with a key that is not here: ask for a new link";
+        note_problem(report, shared, reason);
+    } else if shared.seen.withheld() > 0 {
         note_problem(report, shared, "the server holds back records of a member");
     }
     if shared.seen.unexplained() > 0 {

@@ -142,6 +142,14 @@ impl Shared {
         self.scope.parse().map_err(|_| SyncError::State { reason: "a scope in it is none" })
     }
 
+    /// Whether nothing is new on either side and nothing is wrong: the server's last position and the conversation's are those of
+    /// before.
+    pub(crate) fn is_exchanged(&self, last: u64, position: Position) -> bool {
+        let is_told = self.own.void <= self.seen.void(self.own.writer);
+        let is_whole = self.unopened.is_none() && self.seen.is_whole();
+        last == self.read && position == self.own.position && is_told && is_whole
+    }
+
     pub(crate) fn may(&self, level: Level) -> bool {
         self.level.is_some_and(|own| own >= level)
     }

@@ -101,8 +101,12 @@ impl Teams {
             if shared.level.is_none() {
                 continue;
             }
-            let scope = shared.scope()?;
-            let exchange = Exchange::new(self.open(&scope).await?);
+            let exchange = Exchange::new(self.open(&shared.scope()?).await?);
+            let position = exchange.position().await?;
+            let last = list.conversations.iter().find(|listed| listed.id == conversation);
+            if shared.is_exchanged(last.map_or(0, |listed| listed.last), position) {
+                continue;
+            }
             let keys = Keys::new(conversation, &shared.keys)?;
             let (team_id, id, device) = (id, conversation, team.device);
             let log = Log {
@@ -135,14 +139,14 @@ impl Teams {
                     }
                 }
                 has_pushed |= is_first;
-                team.conversations.insert(conversation, shared.clone());
-                state.teams.insert(team_id, team.clone());
-                state.write(root).await?;
                 // What was appended is read back: the server has it, in its place.
                 let is_to_read = is_more || is_first && shared.read < shared.last;
                 if !is_to_read || shared.level.is_none() {
                     break;
                 }
+                team.conversations.insert(conversation, shared.clone());
+                state.teams.insert(team_id, team.clone());
+                state.write(root).await?;
             }
             if !shared.may(Level::Write) {
                 shared.own.heard.clear();
@@ -152,8 +156,7 @@ impl Teams {
             team.conversations.insert(conversation, shared);
         }
         team.synced_at = Some(self.now());
-        let changed = state.teams.insert(id, team);
-        drop(changed);
+        state.teams.insert(id, team);
         state.write(root).await?;
         self.lock_seen().insert(id, list.seen);
         Ok(())

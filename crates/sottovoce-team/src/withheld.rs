@@ -71,6 +71,11 @@ impl Seen {
         }
     }
 
+    /// Whether nothing was held back or emptied, once everything was read.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.unexplained.is_empty() && self.withheld() == 0
+    }
+
     /// How many records the server emptied though no member asked for that, once everything was read.
     pub(crate) fn unexplained(&self) -> usize {
         self.unexplained.len()

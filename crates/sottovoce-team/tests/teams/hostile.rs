@@ -119,6 +119,8 @@ async fn an_older_state_is_noticed_and_undoes_nothing() {
     house.proxy.lie(|name, body| {
         if name.contains("/changes") {
             *body = json!({"records": [], "last": 1});
+        } else if name.ends_with("/conversations") {
+            body["conversations"][0]["last"] = json!(1);
         }
     });
     finds(&ben, "older state").await;
@@ -154,6 +156,9 @@ async fn a_forgetting_that_no_member_asked_for_forgets_nothing() {
                 "forgets": [victim], "at": "2026-11-24T12:00:00Z"
             }));
             body["last"] = json!(last);
+        } else if name.ends_with("/conversations") {
+            let last = body["conversations"][0]["last"].as_u64().unwrap();
+            body["conversations"][0]["last"] = json!(last + 1);
         }
     });
     finds(&ben, "emptied records").await;

@@ -211,3 +211,18 @@ async fn only_named_conversations_are_shared_and_no_other_one_leaves_the_device(
     assert_eq!(ben.words(PLANS).await, ["We meet on Monday"]);
     assert_eq!(ben.words("named/diary").await, [""; 0]);
 }
+
+#[tokio::test]
+async fn if_nothing_is_new_one_request_asks_for_all_conversations() {
+    let house = House::new().await;
+    let anna = house.anna().await;
+    anna.says("named/budget", "400").await;
+    anna.teams.share(None, &scope("named/budget")).await.unwrap();
+    let ben = house.guest(&anna, "Ben", Level::Write).await;
+    for person in [&anna, &ben] {
+        person.sync().await;
+        house.proxy.asked();
+        assert_eq!(person.sync().await, Default::default());
+        assert_eq!(house.proxy.asked().len(), 1, "{}", person.name);
+    }
+}
