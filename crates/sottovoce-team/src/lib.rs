@@ -3,6 +3,33 @@
 //! The store stays the place where everything is read and written: a turn never waits for the server. What is said in a shared
 //! conversation is sealed on this device with a key that members give each other in links, appended to the server's log, and
 //! stored by every other member who asks for what is new. The server is that of the crate `sottovoce-http`.
+//!
+//! A host keeps [`Teams`] at work beside its turns:
+//!
+//! ```no_run
+//! # async fn example(
+//! #     conversations: std::sync::Arc<dyn sottovoce_sync::Conversations>,
+//! #     clock: std::sync::Arc<dyn sottovoce::Clock>,
+//! # ) -> sottovoce_sync::SyncResult<()> {
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use sottovoce_sync::Background;
+//! use sottovoce_team::{Link, Teams};
+//!
+//! let teams = Teams::new(conversations, clock);
+//! let link: Link = std::fs::read_to_string("ben.link").unwrap_or_default().parse()?;
+//! teams.join(&link, "Ben").await?;
+//!
+//! // Exchanges what is new at once when a member writes, and soon after something was said here.
+//! let background = Background::new(Arc::new(teams), Duration::from_secs(60));
+//! background.run(drop).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Teams::fetch_artifact`] fetches what a member has added when somebody opens it: a store asks for it through
+//! [`ArtifactSource`](sottovoce::store::ArtifactSource).
 
 mod artifact;
 mod contents;
