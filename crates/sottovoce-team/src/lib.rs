@@ -32,8 +32,10 @@
 //! [`ArtifactSource`](sottovoce::store::ArtifactSource).
 
 mod artifact;
+mod background;
 mod contents;
 mod export;
+mod grants;
 mod link;
 mod members;
 mod pull;
@@ -42,6 +44,7 @@ mod server;
 mod settings;
 mod state;
 mod status;
+mod sync;
 mod teams;
 mod withheld;
 

@@ -1,19 +1,18 @@
 //! Who is in a team: begins one, lets members in, and shuts them out
 
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, ObjectKind};
 use sottovoce_sync::{SyncError, SyncResult};
 use sottovoce_team_api::{
-    AcceptInvitation, ChangeMember, CreateInvitation, CreateOrganisation, Grant, GrantList, Id,
-    InvitedGrant, Level, Member, MemberList, NewConversation, NewInvitation, NewMember, Role,
-    Sealed, Secret, SetGrant,
+    AcceptInvitation, ChangeMember, CreateOrganisation, Id, Member, MemberList, NewMember, Role,
+    Sealed, Secret,
 };
 
 use crate::contents::{Keys, new_id, new_key};
-use crate::link::{Given, GivenConversation, Kind, Link};
-use crate::server::{Server, conversation_path, team_path};
+use crate::link::{Kind, Link};
+use crate::server::{Server, team_path};
 use crate::state::{Membership, Shared, State};
 use crate::teams::{Teams, removal};
 
@@ -126,63 +125,6 @@ impl Teams {
         Ok(Joined { team: given.name.clone(), is_new, conversations: added })
     }
 
-    /// Shares a named conversation of this store with a team. Nothing is sent before the next exchange, and nobody but this
-    /// member can read it before others are invited.
-    ///
-    /// # Errors
-    /// [`SyncError::NotNamed`]. [`SyncError::NoSuch`] for a conversation that has nothing in it. Those of the server.
-    pub async fn share(&self, team: Option<&str>, scope: &Scope) -> SyncResult<()> {
-        let (root, mut state, _lock) = self.locked().await?;
-        let id = state.team(team)?;
-        if state.team_of(scope).is_some() {
-            return Ok(());
-        }
-        if !matches!(scope, Scope::Named { .. }) {
-            return Err(SyncError::NotNamed { scope: scope.to_string() });
-        }
-        if !self.scopes().await?.contains(scope) {
-            return Err(SyncError::NoSuch { what: "conversation", name: scope.to_string() });
-        }
-        let removed = removal(Exchange::new(root.clone()).removed_at(scope).await?);
-        let server = server_of(&state, id)?;
-        let path = format!("{}/context/conversations", team_path(id));
-        let new: NewConversation = server.create(&path, &json!({})).await?;
-        let mut shared = Shared::new(scope, vec![new_key()?], new_id()?, removed);
-        shared.level = Some(Level::Manage);
-        if let Some(team) = state.teams.get_mut(&id) {
-            team.conversations.insert(new.id, shared);
-        }
-        state.write(&root).await
-    }
-
-    /// Makes a link that lets one new member into a team and these conversations.
-    ///
-    /// # Errors
-    /// [`SyncError::NoSuch`] for a conversation that is not shared. Those of the server: only owners and administrators invite.
-    pub async fn invite(
-        &self,
-        team: Option<&str>,
-        scopes: &[Scope],
-        (role, level): (Role, Level),
-        seconds: Option<u64>,
-    ) -> SyncResult<Link> {
-        let state = self.state().await?;
-        let id = match scopes.first().and_then(|scope| state.team_of(scope)) {
-            Some(of_scope) if team.is_none() => of_scope,
-            _ => state.team(team)?,
-        };
-        let conversations = given(&state, id, scopes)?;
-        let grant = |conversation: &GivenConversation| InvitedGrant {
-            conversation: conversation.id,
-            level,
-        };
-        let grants = conversations.iter().map(grant).collect();
-        let request = CreateInvitation { role, grants, seconds };
-        let path = format!("{}/invitations", team_path(id));
-        let new: NewInvitation = server_of(&state, id)?.create(&path, &request).await?;
-        link(&state, id, Some(new.invitation), conversations)
-    }
-
     /// The members of a team.
     ///
     /// # Errors
@@ -200,101 +142,6 @@ impl Teams {
             devices: member.devices.len(),
         };
         Ok(listed.into_iter().map(status).collect())
-    }
-
-    /// What each member may do with a conversation, by the members' names.
-    ///
-    /// # Errors
-    /// [`SyncError::NoSuch`] for a conversation that is not shared. Those of the server.
-    pub async fn grants(&self, scope: &Scope) -> SyncResult<Vec<(String, Level)>> {
-        let state = self.state().await?;
-        let (id, conversation) = shared_with(&state, scope)?;
-        let path = format!("{}/grants", conversation_path(id, conversation));
-        let list: GrantList = server_of(&state, id)?.get(&path).await?;
-        let names = members(&state, id).await?;
-        let name = |grant: &Grant| {
-            let found = names.iter().find(|(member, _)| member.id == grant.member);
-            let name = found.and_then(|(_, name)| name.clone());
-            (name.unwrap_or_else(|| grant.member.to_string()), grant.level)
-        };
-        Ok(list.grants.iter().map(name).collect())
-    }
-
-    /// Grants a conversation to a member, and returns the link that this member needs for it.
-    ///
-    /// # Errors
-    /// [`SyncError::NoSuch`] for a conversation that is not shared or a member that is none. Those of the server.
-    pub async fn grant(&self, member: &str, scope: &Scope, level: Level) -> SyncResult<Link> {
-        let state = self.state().await?;
-        let (id, conversation) = shared_with(&state, scope)?;
-        let member = find_member(&state, id, member).await?;
-        let path = format!("{}/grants/{member}", conversation_path(id, conversation));
-        server_of(&state, id)?.change(Method::PUT, &path, &SetGrant { level }).await?;
-        link(&state, id, None, given(&state, id, std::slice::from_ref(scope))?)
-    }
-
-    /// Shuts a member out of a conversation, or out of its team and all of this member's conversations. These get new keys: what
-    /// is said from now on is sealed with them. Returns the link with which the others go on, unless nobody else is there.
-    ///
-    /// # Errors
-    /// [`SyncError::NoSuch`] for a member that is none. Those of the server.
-    pub async fn revoke(
-        &self,
-        team: Option<&str>,
-        member: &str,
-        scope: Option<&Scope>,
-    ) -> SyncResult<Option<Link>> {
-        let (root, mut state, _lock) = self.locked().await?;
-        let id = match scope {
-            Some(scope) => shared_with(&state, scope)?.0,
-            None => state.team(team)?,
-        };
-        let server = server_of(&state, id)?;
-        let out = find_member(&state, id, member).await?;
-        let Some(team) = state.teams.get(&id) else { return Err(SyncError::NoTeam) };
-        let candidates: Vec<Id> = match scope {
-            Some(scope) => team.conversation(scope).map(|(id, _)| id).into_iter().collect(),
-            None => {
-                let managed =
-                    team.conversations.iter().filter(|(_, shared)| shared.may(Level::Read));
-                managed.map(|(id, _)| *id).collect()
-            }
-        };
-        let mut concerned = Vec::new();
-        let mut is_anyone_left = false;
-        for conversation in candidates {
-            let path = format!("{}/grants", conversation_path(id, conversation));
-            let list: GrantList = server.get(&path).await?;
-            if list.grants.iter().any(|grant| grant.member == out) {
-                concerned.push(conversation);
-                let own = team.member;
-                is_anyone_left |=
-                    list.grants.iter().any(|grant| ![out, own].contains(&grant.member));
-            }
-        }
-        match scope {
-            Some(_) => {
-                for conversation in &concerned {
-                    let path = format!("{}/grants/{out}", conversation_path(id, *conversation));
-                    server.delete(&path).await?;
-                }
-            }
-            None => server.delete(&format!("{}/members/{out}", team_path(id))).await?,
-        }
-        let mut scopes = Vec::new();
-        if let Some(team) = state.teams.get_mut(&id) {
-            for conversation in concerned {
-                if let Some(shared) = team.conversations.get_mut(&conversation) {
-                    shared.keys.push(new_key()?);
-                    scopes.push(shared.scope()?);
-                }
-            }
-        }
-        state.write(&root).await?;
-        match is_anyone_left {
-            true => link(&state, id, None, given(&state, id, &scopes)?).map(Some),
-            false => Ok(None),
-        }
     }
 
     /// Leaves a team. Everything stays on this device; the conversations are its own from now on. If `by_force`, also without the
@@ -385,36 +232,6 @@ pub(crate) fn server_of(state: &State, id: Id) -> SyncResult<Server> {
     Server::new(&team.address, Some(team.token.clone()))
 }
 
-fn shared_with(state: &State, scope: &Scope) -> SyncResult<(Id, Id)> {
-    let none = || SyncError::NoSuch { what: "shared conversation", name: scope.to_string() };
-    let id = state.team_of(scope).ok_or_else(none)?;
-    let found = state.teams.get(&id).and_then(|team| team.conversation(scope));
-    Ok((id, found.ok_or_else(none)?.0))
-}
-
-/// Conversations with their keys, for a link.
-fn given(state: &State, id: Id, scopes: &[Scope]) -> SyncResult<Vec<GivenConversation>> {
-    let given = |scope: &Scope| {
-        let none = || SyncError::NoSuch { what: "shared conversation", name: scope.to_string() };
-        let found = state.teams.get(&id).and_then(|team| team.conversation(scope));
-        let (id, shared) = found.ok_or_else(none)?;
-        let Scope::Named { id: name } = scope else { return Err(none()) };
-        Ok(GivenConversation { id, name: name.clone(), keys: shared.keys.clone() })
-    };
-    scopes.iter().map(given).collect()
-}
-
-fn link(
-    state: &State,
-    id: Id,
-    invitation: Option<Secret>,
-    conversations: Vec<GivenConversation>,
-) -> SyncResult<Link> {
-    let team = state.teams.get(&id).ok_or(SyncError::NoTeam)?;
-    let given = Given::new((id, team.name.clone()), team.key.clone(), invitation, conversations);
-    Ok(Link::given(team.address.clone(), given))
-}
-
 /// The members with their names, as far as they open.
 pub(crate) async fn members(state: &State, id: Id) -> SyncResult<Vec<(Member, Option<String>)>> {
     let team = state.teams.get(&id).ok_or(SyncError::NoTeam)?;
@@ -429,18 +246,4 @@ pub(crate) async fn members(state: &State, id: Id) -> SyncResult<Vec<(Member, Op
         (member, name.map(|name| tidy(&name)))
     });
     Ok(named.collect())
-}
-
-/// The member with that name or identifier.
-async fn find_member(state: &State, id: Id, asked: &str) -> SyncResult<Id> {
-    let none = || SyncError::NoSuch { what: "member", name: asked.to_owned() };
-    let members = members(state, id).await?;
-    let mut found = members
-        .iter()
-        .filter(|(member, name)| name.as_deref() == Some(asked) || member.id.to_string() == asked);
-    match (found.next(), found.next()) {
-        (Some((member, _)), None) => Ok(member.id),
-        (Some(_), Some(_)) => Err(SyncError::SeveralMembers { name: asked.to_owned() }),
-        (None, _) => Err(none()),
-    }
 }

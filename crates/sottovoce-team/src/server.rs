@@ -289,6 +289,11 @@ pub(crate) fn team_path(team: Id) -> String {
     format!("/api/v1/orgs/{team}")
 }
 
+/// The path of the list of conversations.
+pub(crate) fn list_path(team: Id) -> String {
+    format!("{}/context/conversations", team_path(team))
+}
+
 /// The path of a conversation.
 pub(crate) fn conversation_path(team: Id, conversation: Id) -> String {
     format!("{}/context/conversations/{conversation}", team_path(team))

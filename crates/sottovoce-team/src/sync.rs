@@ -1,0 +1,228 @@
+//! Exchanges what is new with the servers
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+use sottovoce::FileConversationStore;
+use sottovoce::exchange::{Exchange, Position};
+use sottovoce_sync::{Problem, SyncError, SyncProgress, SyncReport, SyncResult};
+use sottovoce_team_api::{ConversationList, CreateToken, Id, Level, NewToken};
+
+use crate::contents::Keys;
+use crate::pull::{Log, note_problem};
+use crate::server::{Server, is_absent, is_refused, list_path, team_path};
+use crate::state::{Membership, Shared, State};
+use crate::teams::{Teams, removal};
+
+/// A token is renewed once it has less time left.
+const RENEW: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+impl Teams {
+    /// Stores what members have shared since the last time, and appends what is new here, in each shared conversation of each
+    /// team. An interrupted exchange loses nothing.
+    ///
+    /// # Errors
+    /// [`SyncError::NoTeam`], [`SyncError::Busy`] if another process is at it, and those of the store. Those of a server after
+    /// all other teams were asked.
+    pub async fn sync(
+        &self,
+        progress: impl Fn(SyncProgress) + Send + Sync,
+    ) -> SyncResult<SyncReport> {
+        let (root, mut state, _lock) = self.locked().await?;
+        if state.teams.is_empty() {
+            return Err(SyncError::NoTeam);
+        }
+        let mut report = SyncReport::default();
+        let mut failed = None;
+        let ids: Vec<Id> = state.teams.keys().copied().collect();
+        for id in ids {
+            let synced = self.sync_team(&root, &mut state, id, &mut report, &progress).await;
+            match synced {
+                Ok(()) => {}
+                Err(error @ (SyncError::Remote(_) | SyncError::NotAMember { .. })) => {
+                    failed = failed.or(Some(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        failed.map_or(Ok(report), Err)
+    }
+
+    async fn sync_team(
+        &self,
+        root: &FileConversationStore,
+        state: &mut State,
+        id: Id,
+        report: &mut SyncReport,
+        progress: &(dyn Fn(SyncProgress) + Send + Sync),
+    ) -> SyncResult<()> {
+        let Some(mut team) = state.teams.get(&id).cloned() else { return Ok(()) };
+        let renewed = self.renewed(id, &mut team).await?;
+        if let Some(old) = renewed {
+            // The new token is kept before the old one ends.
+            state.teams.insert(id, team.clone());
+            state.write(root).await?;
+            let server = Server::new(&team.address, Some(team.token.clone()))?;
+            server.delete(&format!("{}/tokens/{old}", team_path(id))).await?;
+        }
+        let server = Server::new(&team.address, Some(team.token.clone()))?;
+        let list: ConversationList = server.get(&list_path(id)).await?;
+        note_levels(&mut team, &list, report);
+        let ids: Vec<Id> = team.conversations.keys().copied().collect();
+        for conversation in ids {
+            let Some(mut shared) = team.conversations.get(&conversation).cloned() else { continue };
+            if shared.level.is_none() {
+                continue;
+            }
+            let exchange = Exchange::new(self.open(&shared.scope()?).await?);
+            let position = exchange.position().await?;
+            let last = list.conversations.iter().find(|listed| listed.id == conversation);
+            if shared.is_exchanged(last.map_or(0, |listed| listed.last), position) {
+                continue;
+            }
+            let keys = Keys::new(conversation, &shared.keys)?;
+            let (team_id, id, device) = (id, conversation, team.device);
+            let log = Log {
+                server: &server,
+                team: team_id,
+                id,
+                device,
+                keys: &keys,
+                exchange: &exchange,
+            };
+            let mut has_pushed = false;
+            loop {
+                let is_more = match log.pull(&mut shared, report, progress).await {
+                    Ok(is_more) => is_more,
+                    // Taken back since the list was read.
+                    Err(error) if is_absent(&error) => {
+                        shared.level = None;
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                };
+                let is_first = !is_more && !has_pushed;
+                if is_first && shared.may(Level::Write) {
+                    let pushed = self.push(root, &log, &team.called, &mut shared, report, progress);
+                    match pushed.await {
+                        Err(error) if is_absent(&error) || is_refused(&error) => {
+                            shared.level = None;
+                        }
+                        pushed => pushed?,
+                    }
+                }
+                has_pushed |= is_first;
+                // What was appended is read back: the server has it, in its place.
+                let is_to_read = is_more || is_first && shared.read < shared.last;
+                if !is_to_read || shared.level.is_none() {
+                    break;
+                }
+                team.conversations.insert(conversation, shared.clone());
+                state.teams.insert(team_id, team.clone());
+                state.write(root).await?;
+            }
+            if !shared.may(Level::Write) {
+                shared.own.heard.clear();
+                note_kept_back(&log, &mut shared, report).await?;
+            }
+            exchange.save_index().await;
+            team.conversations.insert(conversation, shared);
+        }
+        team.synced_at = Some(self.now());
+        state.teams.insert(id, team);
+        state.write(root).await?;
+        self.lock_seen().insert(id, list.seen);
+        Ok(())
+    }
+
+    async fn push(
+        &self,
+        root: &FileConversationStore,
+        log: &Log<'_>,
+        called: &str,
+        shared: &mut Shared,
+        report: &mut SyncReport,
+        progress: &(dyn Fn(SyncProgress) + Send + Sync),
+    ) -> SyncResult<()> {
+        let root = Exchange::new(root.clone());
+        let scope = shared.scope()?;
+        let removed = removal(root.removed_at(&scope).await?);
+        if removed > shared.own.removed {
+            let listed = root.forgotten().await?;
+            log.push_removal(called, shared, &listed, report).await?;
+            shared.own.removed = removed;
+            (shared.own.seq, shared.own.origin) = (0, None);
+            shared.own.position = Position::default();
+        }
+        log.push(called, shared, report, progress).await
+    }
+
+    /// Renews a token that expires soon. Returns the identifier of the old one.
+    async fn renewed(&self, id: Id, team: &mut Membership) -> SyncResult<Option<Id>> {
+        if team.expires.duration_since(self.now()) > RENEW {
+            return Ok(None);
+        }
+        let server = Server::new(&team.address, Some(team.token.clone()))?;
+        let request = CreateToken { same_device: true, seconds: None };
+        let new: NewToken = server.create(&format!("{}/tokens", team_path(id)), &request).await?;
+        team.token = new.token;
+        team.expires = new.expires;
+        Ok(Some(std::mem::replace(&mut team.token_id, new.id)))
+    }
+}
+
+/// Notes what the member may do with each conversation, and reports what has changed.
+fn note_levels(team: &mut Membership, list: &ConversationList, report: &mut SyncReport) {
+    for (id, shared) in &mut team.conversations {
+        let listed = list.conversations.iter().find(|listed| listed.id == *id);
+        let level = listed.and_then(|listed| listed.level);
+        if level.is_none() && shared.level.is_some() {
+            let reason = "this member has no access to it any more; what is on this device stays";
+            note_problem(report, shared, reason);
+        }
+        if level > shared.level {
+            // What was said while it was not allowed to is to be appended.
+            shared.own.position = Position::default();
+        }
+        shared.level = level;
+    }
+    let granted = list.conversations.iter().filter(|listed| listed.level.is_some());
+    let without_key = granted.map(|listed| listed.id);
+    let without_key: BTreeSet<Id> =
+        without_key.filter(|id| !team.conversations.contains_key(id)).collect();
+    if !without_key.is_subset(&team.without_key) {
+        report.problems.push(Problem::Unusable {
+            place: team.name.clone(),
+            reason: "a conversation was granted whose key is not here: ask for its link",
+        });
+    }
+    team.without_key = without_key;
+}
+
+/// Reports that something was said here that the member may not share.
+async fn note_kept_back(
+    log: &Log<'_>,
+    shared: &mut Shared,
+    report: &mut SyncReport,
+) -> SyncResult<()> {
+    let position = log.exchange.position().await?;
+    if position == shared.own.position {
+        return Ok(());
+    }
+    let mut after = shared.own.seq.min(position.last_seq);
+    let mut is_own = false;
+    while !is_own {
+        let read = log.exchange.messages(after).await?;
+        is_own = read.messages.iter().any(|message| !message.is_received);
+        if read.read_to >= read.last_seq || read.read_to <= after {
+            break;
+        }
+        after = read.read_to;
+    }
+    if is_own {
+        let reason = "this member may only read it: what was said here stays on this device";
+        note_problem(report, shared, reason);
+    }
+    shared.own.position = position;
+    Ok(())
+}
