@@ -10,7 +10,7 @@ use sottovoce::exchange::Origin;
 use sottovoce_sync::{SyncError, SyncResult};
 use sottovoce_team_api::{Page, Record};
 
-use crate::contents::{Contents, Keys, What};
+use crate::log::contents::{Contents, Keys, What};
 use crate::members::server_of;
 use crate::server::conversation_path;
 use crate::teams::Teams;

@@ -10,8 +10,8 @@ use sottovoce_team_api::{
     Role, Secret, SetGrant,
 };
 
-use crate::contents::{new_id, new_key};
 use crate::link::{Given, GivenConversation, Link};
+use crate::log::contents::{new_id, new_key};
 use crate::members::{members, server_of};
 use crate::server::{conversation_path, team_path};
 use crate::state::{Shared, State};

@@ -31,26 +31,21 @@
 //! [`Teams::fetch_artifact`] fetches what a member has added when somebody opens it: a store asks for it through
 //! [`ArtifactSource`](sottovoce::store::ArtifactSource).
 
-mod artifact;
 mod background;
-mod contents;
 mod export;
 mod grants;
 mod link;
+mod log;
 mod members;
-mod pull;
-mod push;
 mod server;
-mod settings;
 mod state;
 mod status;
 mod sync;
 mod teams;
-mod withheld;
 
-pub use artifact::FetchedArtifact;
 pub use export::Exported;
 pub use link::Link;
+pub use log::artifact::FetchedArtifact;
 pub use members::{Joined, MemberStatus};
 pub use status::{SharedStatus, TeamStatus};
 pub use teams::Teams;

@@ -10,8 +10,8 @@ use sottovoce_team_api::{
     Sealed, Secret,
 };
 
-use crate::contents::{Keys, new_id, new_key};
 use crate::link::{Kind, Link};
+use crate::log::contents::{Keys, new_id, new_key};
 use crate::server::{Server, team_path};
 use crate::state::{Membership, Shared, State};
 use crate::teams::{Teams, removal};

@@ -11,8 +11,8 @@ use sottovoce_sync::{SyncError, SyncResult};
 use sottovoce_team_api::{Id, Level, Rid, Secret};
 use zeroize::Zeroizing;
 
-use crate::contents::ArtifactPieces;
-use crate::withheld::Seen;
+use crate::log::contents::ArtifactPieces;
+use crate::log::withheld::Seen;
 
 /// The version of the state.
 const VERSION: u64 = 1;

@@ -8,8 +8,8 @@ use sottovoce::exchange::{Exchange, Position};
 use sottovoce_sync::{Problem, SyncError, SyncProgress, SyncReport, SyncResult};
 use sottovoce_team_api::{ConversationList, CreateToken, Id, Level, NewToken};
 
-use crate::contents::Keys;
-use crate::pull::{Log, note_problem};
+use crate::log::contents::Keys;
+use crate::log::{Log, note_problem};
 use crate::server::{Server, is_absent, is_refused, list_path, team_path};
 use crate::state::{Membership, Shared, State};
 use crate::teams::{Teams, removal};

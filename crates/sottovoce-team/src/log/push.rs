@@ -10,9 +10,9 @@ use sottovoce_team_api::{Append, Appended, Kind, MAX_RECORDS, NewRecord, Page, R
 
 use reqwest::Method;
 
-use crate::contents::{Contents, What, new_rid};
-use crate::pull::{Log, note_problem};
-use crate::settings::{self, ARTIFACT, digest};
+use crate::log::contents::{Contents, What, new_rid};
+use crate::log::settings::{self, ARTIFACT, digest};
+use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
 /// The most bytes of sealed contents of one request, which takes a third more in base64.

@@ -8,8 +8,8 @@ use sottovoce::{Error, Scope};
 use sottovoce_sync::{MAX_PIECES, PieceReader, SyncError, SyncResult, read_piece};
 use sottovoce_team_api::Id;
 
-use crate::contents::{ArtifactPieces, Keys, new_id};
-use crate::pull::Log;
+use crate::log::Log;
+use crate::log::contents::{ArtifactPieces, Keys, new_id};
 use crate::server::Server;
 use crate::teams::Teams;
 

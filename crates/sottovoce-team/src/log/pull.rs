@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sottovoce::ChatRole;
-use sottovoce::exchange::{Exchange, Incoming, Origin, SharedMessage, SharedSnapshot};
+use sottovoce::exchange::{Incoming, Origin, SharedMessage, SharedSnapshot};
 use sottovoce_sync::{Problem, SyncProgress, SyncReport, SyncResult};
-use sottovoce_team_api::{Id, Page, Record, Rid};
+use sottovoce_team_api::{Page, Record, Rid};
 
-use crate::contents::{ArtifactPieces, Contents, Keys, What, new_id};
-use crate::server::{Server, conversation_path};
-use crate::settings::{self, ARTIFACT, SNAPSHOT, digest};
+use crate::log::contents::{ArtifactPieces, Contents, What, new_id};
+use crate::log::settings::{self, ARTIFACT, SNAPSHOT, digest};
+use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
 /// How many records are stored at a time.
@@ -26,22 +26,7 @@ struct News {
     is_own_emptied: bool,
 }
 
-/// One conversation and its log.
-pub(crate) struct Log<'a> {
-    pub(crate) server: &'a Server,
-    pub(crate) team: Id,
-    pub(crate) id: Id,
-    /// This store, as the server knows it.
-    pub(crate) device: Id,
-    pub(crate) keys: &'a Keys,
-    pub(crate) exchange: &'a Exchange,
-}
-
 impl Log<'_> {
-    pub(crate) fn path(&self) -> String {
-        conversation_path(self.team, self.id)
-    }
-
     /// Reads up to a stretch of the log and stores it. Returns whether there is more.
     pub(crate) async fn pull(
         &self,
@@ -279,13 +264,5 @@ fn note_withheld(shared: &Shared, report: &mut SyncReport) {
     if shared.seen.unexplained() > 0 {
         let reason = "the server emptied records though no member asked for it";
         note_problem(report, shared, reason);
-    }
-}
-
-/// Reports once what is wrong with a conversation's log.
-pub(crate) fn note_problem(report: &mut SyncReport, shared: &Shared, reason: &'static str) {
-    let problem = Problem::Unusable { place: shared.scope.clone(), reason };
-    if !report.problems.contains(&problem) {
-        report.problems.push(problem);
     }
 }
