@@ -31,8 +31,8 @@ use layer::{Layer, Secret};
 use source::Sources;
 
 pub use sections::{
-    ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PersonasConfig, RecallConfig,
-    Sampling, ServeConfig, SyncConfig, UpConfig, WyomingConfig,
+    ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PageConfig, PersonasConfig,
+    RecallConfig, Sampling, ServeConfig, SyncConfig, UpConfig, WyomingConfig,
 };
 pub use setting::{ConfiguredKey, Setting};
 pub use source::{key_of_text, read_fd};
@@ -54,6 +54,8 @@ pub struct Config {
     pub mcp: McpConfig,
     /// The section `Serve`.
     pub serve: ServeConfig,
+    /// The section `Page`.
+    pub page: PageConfig,
     /// The section `Wyoming`.
     pub wyoming: WyomingConfig,
     /// The section `Sync`.
@@ -79,6 +81,7 @@ struct Sections {
     personas: PersonasConfig,
     mcp: McpConfig,
     serve: ServeConfig,
+    page: PageConfig,
     wyoming: WyomingConfig,
     sync: SyncConfig,
     up: UpConfig,
@@ -122,7 +125,7 @@ impl Config {
         layers.extend(variables);
         // The default of the key setting is the placeholder too, but nobody has configured it.
         let mut secret = |path| layers.iter_mut().skip(1).rev().find_map(|l| l.take_secret(path));
-        let tokens = [secret("Mcp.Token").flatten(), secret("Serve.Token").flatten()];
+        let tokens = ["Mcp.Token", "Serve.Token", "Page.Token"].map(|path| secret(path).flatten());
         let api_key = secret("LanguageModel.ApiKey").flatten().map(Secret);
         let (secret, passphrase) = (secret("Context.EncryptionKey"), secret("Context.Passphrase"));
         let mut builder = config::Config::builder();
@@ -132,14 +135,25 @@ impl Config {
         let merged = builder.build().map_err(|error| unusable(&error))?;
         let settings: Vec<Setting> = KEYS.iter().map(|key| key.setting(&merged.cache)).collect();
         let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
-        let Sections { context, language_model, personas, mut mcp, mut serve, wyoming, sync, up } =
-            sections;
-        [mcp.token, serve.token] = tokens;
+        let Sections {
+            context,
+            language_model,
+            personas,
+            mut mcp,
+            mut serve,
+            mut page,
+            wyoming,
+            sync,
+            up,
+        } = sections;
+        [mcp.token, serve.token, page.token] = tokens;
         let origin = |key: &str| {
             let setting = settings.iter().find(|setting| setting.key == key);
             setting.map(|setting| setting.origin.clone()).unwrap_or_default()
         };
-        for (key, token) in [("Mcp.Token", &mcp.token), ("Serve.Token", &serve.token)] {
+        for (key, token) in
+            [("Mcp.Token", &mcp.token), ("Serve.Token", &serve.token), ("Page.Token", &page.token)]
+        {
             if token.as_ref().is_some_and(|token| token.trim().is_empty()) {
                 let reason = format!("{key} is empty; give it a long secret, or null for none");
                 return Err(Error::Config { place: origin(key), reason });
@@ -163,6 +177,7 @@ impl Config {
             personas,
             mcp,
             serve,
+            page,
             wyoming,
             sync,
             up,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
-pub use crate::message::SEARCH_NOTE;
+pub use crate::message::{CACHED_TOKENS, FIRST_WORD_MS, RECALLED, SEARCH_NOTE};
 pub use builder::ConversationBuilder;
 pub use memory::{ConversationOverview, MemoryTools};
 pub use metrics::{ErrorKind, Metrics, TurnEnd};

@@ -107,6 +107,13 @@ pub const SEARCH_NOTE: &str = "searchFor";
 /// Metadata keys of an answer: how many tokens its prompts and the answer took.
 pub(crate) const PROMPT_TOKENS: &str = "promptTokens";
 pub(crate) const ANSWER_TOKENS: &str = "answerTokens";
+/// Metadata keys of an answer: how many of the prompt's tokens the server had in its cache, after how many milliseconds
+/// the answer began, and how many earlier messages recall brought into the prompt.
+pub const CACHED_TOKENS: &str = "cachedTokens";
+/// See [`CACHED_TOKENS`].
+pub const FIRST_WORD_MS: &str = "firstWordMs";
+/// See [`CACHED_TOKENS`].
+pub const RECALLED: &str = "recalled";
 /// Metadata key of a restored message: the thread in which it was said.
 pub(crate) const SAID_IN: &str = "saidIn";
 
@@ -130,7 +137,8 @@ pub struct ChatMessage {
     /// later prompts; `cutOff` marks an incomplete answer; `tool` names a result's function; `importedFrom` gives the
     /// system and record of an imported message; `restoredFrom` gives the snapshot and number of a restored one, with
     /// `saidAt` and `saidIn` for its time and thread; `expiresAt` ends its time in the context; `artifact` names the
-    /// artifact with a long result; `promptTokens` and `answerTokens` count an answer's tokens. Hosts usually add
+    /// artifact with a long result; `promptTokens`, `cachedTokens` and `answerTokens` count an answer's tokens, `firstWordMs`
+    /// tells after how many milliseconds it began, and `recalled` how many messages recall brought. Hosts usually add
     /// `device`, `lang` and `discordMessageId`.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,

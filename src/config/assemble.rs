@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 use crate::clock::Clock;
 use crate::config::{Config, ConfiguredKey, ModelKind};
 #[cfg(feature = "recall")]
@@ -85,6 +87,20 @@ impl Config {
             }
         }
         Ok(first.into_iter().chain(next).collect())
+    }
+
+    /// The keys of a store with a passphrase: the one that this passphrase makes, and during a change of keys also that of the
+    /// new key file. Opening a conversation tells whether it is the right one.
+    ///
+    /// # Errors
+    /// [`Error::EmptyPassphrase`], and those of reading the key file.
+    pub fn keys_of_passphrase(
+        &self,
+        passphrase: Zeroizing<String>,
+    ) -> Result<Vec<Arc<EncryptionKey>>> {
+        let key = EncryptionKey::from_passphrase(passphrase)?;
+        let next = EncryptionKey::read_file(&self.next_key_file()?)?;
+        Ok([Some(key), next].into_iter().flatten().map(Arc::new).collect())
     }
 
     /// Creates the key file of a first use, unless it exists or the configuration gives a key. For a passphrase it

@@ -46,7 +46,7 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 69] = [
+pub(super) const KEYS: [Key; 76] = [
     open("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     open("Context.Exact", Kind::Flag, Default::Flag(false)),
     open("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
@@ -108,6 +108,13 @@ pub(super) const KEYS: [Key; 69] = [
     key("Serve.Threads", Kind::Flag, Default::Flag(false)),
     key("Serve.MaxRequestBytes", Kind::Count { most: 1 << 30 }, Default::Count(32 << 20)),
     key("Serve.MaxConnections", Kind::Count { most: 65_535 }, Default::Count(256)),
+    key("Page.Address", Kind::Text, Default::Null),
+    key("Page.Token", Kind::Secret, Default::Null),
+    key("Page.Hosts", Kind::Text, Default::Text("")),
+    key("Page.TlsCertificate", Kind::Path, Default::Null),
+    key("Page.TlsKey", Kind::Path, Default::Null),
+    key("Page.ReadOnly", Kind::Flag, Default::Flag(false)),
+    key("Page.LockAfterSeconds", Kind::Count { most: 86_400 }, Default::Count(900)),
     key("Wyoming.Addresses", Kind::Text, Default::Text("127.0.0.1:10700")),
     key("Wyoming.Map", Kind::Text, Default::Text("")),
     key("Wyoming.Allow", Kind::Text, Default::Text("")),

@@ -47,6 +47,7 @@ struct Used {
     /// The number of the last use.
     last: u64,
     conversation: Conversation,
+    store: FileConversationStore,
 }
 
 impl OpenConversations {
@@ -104,17 +105,29 @@ impl OpenConversations {
     /// # Errors
     /// Those of opening the store, and of reading its settings.
     pub async fn open(&self, scope: &Scope) -> Result<Conversation> {
+        Ok(self.open_with_files(scope).await?.0)
+    }
+
+    /// [`open`](Self::open), with the conversation's store for what only a file store can do.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub async fn open_with_files(
+        &self,
+        scope: &Scope,
+    ) -> Result<(Conversation, FileConversationStore)> {
         let known = self.lock().used(scope);
         if let Some(known) = known {
-            match known.store().profile().await {
+            match known.1.profile().await {
                 Ok(_) => return Ok(known),
-                Err(Error::FolderReplaced { .. }) => self.lock().remove(scope, &known),
+                Err(Error::FolderReplaced { .. }) => self.lock().remove(scope, &known.0),
                 Err(error) => return Err(error),
             }
         }
-        let store: Arc<dyn ConversationStore> = Arc::new(self.store(scope).await?);
+        let files = self.store(scope).await?;
+        let store: Arc<dyn ConversationStore> = Arc::new(files.clone());
         let opened = self.config.conversation_builder(store)?.metrics(Arc::clone(&self.metrics));
-        let (conversation, dropped) = self.lock().insert(scope, opened.build());
+        let (conversation, dropped) = self.lock().insert(scope, (opened.build(), files));
         if let Some(dropped) = dropped {
             // Words that were spoken before a turn failed may be in memory only. Nobody waits for them to be stored.
             tokio::spawn(async move { close(&dropped).await });
@@ -197,11 +210,11 @@ async fn close(conversation: &Conversation) {
 }
 
 impl Open {
-    fn used(&mut self, scope: &Scope) -> Option<Conversation> {
+    fn used(&mut self, scope: &Scope) -> Option<(Conversation, FileConversationStore)> {
         self.uses += 1;
         let used = self.conversations.get_mut(scope)?;
         used.last = self.uses;
-        Some(used.conversation.clone())
+        Some((used.conversation.clone(), used.store.clone()))
     }
 
     /// Adds a conversation, or returns the one that another call has added first. One too many drops the one whose last
@@ -210,8 +223,8 @@ impl Open {
     fn insert(
         &mut self,
         scope: &Scope,
-        conversation: Conversation,
-    ) -> (Conversation, Option<Conversation>) {
+        opened: (Conversation, FileConversationStore),
+    ) -> ((Conversation, FileConversationStore), Option<Conversation>) {
         if let Some(known) = self.used(scope) {
             return (known, None);
         }
@@ -222,9 +235,9 @@ impl Open {
             let oldest = resting.min_by_key(|(_, used)| used.last).map(|(scope, _)| scope.clone());
             dropped = oldest.and_then(|oldest| self.conversations.remove(&oldest));
         }
-        let used = Used { last: self.uses, conversation: conversation.clone() };
-        self.conversations.insert(scope.clone(), used);
-        (conversation, dropped.map(|dropped| dropped.conversation))
+        let (conversation, store) = opened.clone();
+        self.conversations.insert(scope.clone(), Used { last: self.uses, conversation, store });
+        (opened, dropped.map(|dropped| dropped.conversation))
     }
 
     /// Removes a conversation, unless another call has put a newer one in its place.

@@ -210,6 +210,38 @@ pub struct McpConfig {
     pub hosts: String,
 }
 
+/// The section `Page`: the owner's page. `Debug` does not show the token.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[non_exhaustive]
+pub struct PageConfig {
+    /// The address and port at which a process with all servers listens for the page; `None` for not listening.
+    pub address: Option<String>,
+    /// The secret that opens the page besides its link. Required for addresses that other machines can reach.
+    #[serde(skip)]
+    pub token: Option<Zeroizing<String>>,
+    /// Host names that browsers may use for this machine besides those of loopback, separated by spaces or commas.
+    pub hosts: String,
+    /// The certificate for HTTPS, in PEM.
+    pub tls_certificate: Option<PathBuf>,
+    /// The key of the certificate, in PEM.
+    pub tls_key: Option<PathBuf>,
+    /// Whether nothing can be changed on the page.
+    pub read_only: bool,
+    /// The seconds without a request after which the page locks; 0 for never.
+    pub lock_after_seconds: u64,
+}
+
+impl fmt::Debug for PageConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageConfig")
+            .field("address", &self.address)
+            .field("hosts", &self.hosts)
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The section `Wyoming`: the conversation agent. Its lists are separated by spaces or commas.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]

@@ -30,6 +30,7 @@ use crate::store::delete::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest}
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::folder::document;
 use crate::store::pack::merge::size;
+use crate::store::read::location::{RecordLocation, locate};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::state::ConversationState;
@@ -231,6 +232,18 @@ impl FileConversationStore {
     pub async fn stats(&self) -> Result<Stats> {
         let reader = Arc::clone(&self.reader);
         blocking(move || stats::stats(&reader)).await
+    }
+
+    /// Finds the file or pack that holds a message, and checks its seal there. Returns `None` if the message is gone.
+    ///
+    /// # Errors
+    /// [`Error::OtherScope`] for a message of another conversation, and what prevents reading the folder.
+    pub async fn locate(&self, stored: &StoredMessage) -> Result<Option<RecordLocation>> {
+        if *stored.scope != **self.scope() {
+            return Err(Error::OtherScope);
+        }
+        let (reader, name) = (Arc::clone(&self.reader), stored.name);
+        blocking(move || locate(&reader.folder, name)).await
     }
 
     /// The conversation's state.

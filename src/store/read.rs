@@ -1,6 +1,7 @@
 //! Reads a conversation, without its lock.
 
 pub(crate) mod head_path;
+pub(crate) mod location;
 pub(crate) mod origin_index;
 pub(crate) mod query;
 pub(crate) mod range_cache;

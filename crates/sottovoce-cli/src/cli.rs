@@ -132,6 +132,8 @@ pub(crate) enum Command {
     Serve(cmd::serve::Args),
     #[cfg(feature = "wyoming")]
     Wyoming(cmd::wyoming::Args),
+    #[cfg(feature = "page")]
+    Page(cmd::page::Args),
     Init(cmd::maintenance::init::Args),
     Key(cmd::backup::key::Args),
     Rekey(cmd::maintenance::rekey::Args),
@@ -158,6 +160,8 @@ impl Command {
             Self::Up(_) => true,
             #[cfg(feature = "serve")]
             Self::Serve(_) => true,
+            #[cfg(feature = "page")]
+            Self::Page(_) => true,
             #[cfg(feature = "wyoming")]
             Self::Wyoming(_) => true,
             #[cfg(feature = "mcp")]

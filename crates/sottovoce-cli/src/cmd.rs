@@ -7,9 +7,11 @@ pub(crate) mod maintenance;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 pub(crate) mod memory;
+#[cfg(feature = "page")]
+pub(crate) mod page;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
-#[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
+#[cfg(any(feature = "mcp", feature = "page", feature = "serve", feature = "wyoming"))]
 pub(crate) mod servers;
 #[cfg(feature = "sync")]
 pub(crate) mod share;

@@ -137,6 +137,8 @@ async fn run(cli: Cli) -> Outcome {
         Command::Serve(args) => cmd::serve::run(&session, args).await,
         #[cfg(feature = "wyoming")]
         Command::Wyoming(args) => cmd::wyoming::run(&session, args).await,
+        #[cfg(feature = "page")]
+        Command::Page(args) => cmd::page::run(&session, args).await,
         Command::Init(args) => cmd::maintenance::init::run(&session, &args),
         Command::Key(args) => cmd::backup::key::run(&session, args),
         Command::Rekey(args) => cmd::maintenance::rekey::run(&session, args).await,

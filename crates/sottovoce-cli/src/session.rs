@@ -29,6 +29,8 @@ pub(crate) struct Session {
     /// The configuration, cached after the first read, because the source of a key may be readable only once.
     pub(crate) loaded: OnceLock<Config>,
     /// The keys that the user was asked for.
+    /// Whether nobody is at the terminal, so that nothing is asked there.
+    pub(crate) unattended: bool,
     pub(crate) asked: Arc<OnceLock<Vec<Arc<EncryptionKey>>>>,
 }
 
@@ -78,10 +80,11 @@ impl Session {
                 if let Some(keys) = self.asked.get() {
                     return Ok(keys.clone());
                 }
+                if self.unattended {
+                    return Err(needed.into());
+                }
                 let what = format!("Passphrase of {}", config.storage_root()?.display());
-                let key = EncryptionKey::from_passphrase(passphrase::ask(&what)?.ok_or(needed)?)?;
-                let next = EncryptionKey::read_file(&config.next_key_file()?)?;
-                let keys = [Some(key), next].into_iter().flatten().map(Arc::new).collect();
+                let keys = config.keys_of_passphrase(passphrase::ask(&what)?.ok_or(needed)?)?;
                 Ok(self.asked.get_or_init(|| keys).clone())
             }
             keys => Ok(keys?),

@@ -20,7 +20,10 @@ use crate::conversation::turn::answer::{
 };
 use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished, beginning};
 use crate::error::{Error, ModelFailure, Result};
-use crate::message::{ANSWER_TOKENS, ChatMessage, ChatRole, PROMPT_TOKENS, ToolCall};
+use crate::message::{
+    ANSWER_TOKENS, CACHED_TOKENS, ChatMessage, ChatRole, FIRST_WORD_MS, PROMPT_TOKENS, RECALLED,
+    ToolCall,
+};
 use crate::model::render::StampFilter;
 use crate::model::{ModelLimits, ReplyPart, ThinkingFilter, Usage};
 use crate::prompt::{Prompt, Utterance};
@@ -290,7 +293,7 @@ impl TurnTask {
         if let (Utterance::Stored(utterance), Some(mut said)) =
             (&self.turn, self.conversation.spoken_message(&spoken))
         {
-            note(&mut said, &report.usage);
+            note(&mut said, &report);
             let calibrator = &mut self.state.calibrator;
             let kept = self.conversation.store_calibrated_answer(utterance, said, calibrator);
             match kept.await {
@@ -364,13 +367,19 @@ impl TurnTask {
     }
 }
 
-/// Writes the usage into an answer's metadata.
-fn note(message: &mut ChatMessage, usage: &Usage) {
-    for (name, tokens) in
-        [(PROMPT_TOKENS, usage.prompt_tokens), (ANSWER_TOKENS, usage.answer_tokens)]
-    {
-        if let Some(tokens) = tokens {
-            message.metadata.insert(name.to_owned(), tokens.to_string());
+/// Writes the figures of a turn into its answer's metadata.
+fn note(message: &mut ChatMessage, report: &TurnReport) {
+    let usage = &report.usage;
+    let recalled = Some(report.receipt.recalled() as u64).filter(|recalled| *recalled > 0);
+    for (name, figure) in [
+        (PROMPT_TOKENS, usage.prompt_tokens),
+        (CACHED_TOKENS, usage.cached_tokens),
+        (ANSWER_TOKENS, usage.answer_tokens),
+        (FIRST_WORD_MS, millis(report.time_to_first_token)),
+        (RECALLED, recalled),
+    ] {
+        if let Some(figure) = figure {
+            message.metadata.insert(name.to_owned(), figure.to_string());
         }
     }
 }

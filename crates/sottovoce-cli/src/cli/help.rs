@@ -34,7 +34,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
         &["doctor", "verify", "repair", "pack", "init", "rekey", "config", "completions", "help"],
     ),
     ("Import", &["import"]),
-    ("Serve", &["up", "serve", "wyoming", "mcp"]),
+    ("Serve", &["page", "up", "serve", "wyoming", "mcp"]),
 ];
 
 /// The command line with its commands in groups.

@@ -86,7 +86,7 @@ pub(crate) fn address(
 }
 
 /// An address of an option or a setting.
-#[cfg(any(feature = "serve", feature = "mcp"))]
+#[cfg(any(feature = "serve", feature = "mcp", feature = "page"))]
 pub(crate) fn parse_address(text: &str) -> Result<std::net::SocketAddr, String> {
     text.parse().map_err(|_| "write an IP address and a port, such as 127.0.0.1:8000".to_owned())
 }

@@ -10,6 +10,8 @@ use sottovoce_mcp::{Hub as McpHub, http};
 use sottovoce_serve::{Hub, Listening, MoreMetrics, listen, serve_health};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "page")]
+use crate::cmd::page;
 use crate::cmd::{mcp, serve, servers, wyoming};
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -20,6 +22,8 @@ const SERVE: &str = "Serve.Address";
 const WYOMING: &str = "Wyoming.Addresses";
 const MCP: &str = "Mcp.Address";
 const UP: &str = "Up.HealthAddress";
+#[cfg(feature = "page")]
+const PAGE: &str = "Page.Address";
 
 const AFTER_HELP: &str = concat!(
     "\
@@ -27,6 +31,7 @@ What runs is what has an address in the settings:
   Serve.Address      clients of Ollama and OpenAI, as `sottovoce serve`: 127.0.0.1:11435 unless set
   Wyoming.Addresses  Home Assistant, as `sottovoce wyoming`: 127.0.0.1:10700 unless set
   Mcp.Address        clients of MCP, as `sottovoce mcp --http`: nowhere unless set
+  Page.Address       the owner's page, as `sottovoce page`: nowhere unless set; its link is printed
   Up.HealthAddress   /healthz, /readyz and /metrics: 127.0.0.1:11436 unless set
 null leaves one out. All of them share the open conversations: what is said by one way is known by every other.
 
@@ -69,6 +74,8 @@ struct Bound {
     wyoming: Option<wyoming::Bound>,
     mcp: Option<(http::Listening, Arc<McpHub>)>,
     health: Option<Listening>,
+    #[cfg(feature = "page")]
+    page: Option<sottovoce_page::Listening>,
 }
 
 impl Bound {
@@ -94,7 +101,23 @@ impl Bound {
             let listening = listen(address, serve::access(config, Vec::new())).await;
             health = Some(listening.map_err(|error| serve::failure(&error).of(UP))?);
         }
-        Ok(Self { serve, wyoming, mcp, health })
+        #[cfg(feature = "page")]
+        let page = match servers::address(PAGE, config.page.address.as_deref())? {
+            Some(address) => {
+                let page = sottovoce_page::Page::shared(Arc::clone(conversations));
+                let listening = page::listen(session, config, page, address, Vec::new()).await;
+                Some(listening.map_err(|failure| failure.of(PAGE))?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            serve,
+            wyoming,
+            mcp,
+            health,
+            #[cfg(feature = "page")]
+            page,
+        })
     }
 
     /// Runs all of it until `stop` is cancelled. Health is told to the very end.
@@ -115,8 +138,12 @@ impl Bound {
             output::note(&format!("health at http://{}", listening.address()));
             serve_health(listening, conversations, metrics, stop.clone(), done.clone())
         });
+        #[cfg(feature = "page")]
+        let page = self.page.map(|listening| page::serve(listening, stop.clone()));
+        #[cfg(not(feature = "page"))]
+        let page: Option<std::future::Ready<()>> = None;
         let servers = async {
-            tokio::join!(maybe(serve), maybe(wyoming), maybe(mcp));
+            tokio::join!(maybe(serve), maybe(wyoming), maybe(mcp), maybe(page));
             done.cancel();
         };
         tokio::join!(servers, maybe(health), systemd::notify(stop, done.clone()));

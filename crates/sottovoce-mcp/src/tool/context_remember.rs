@@ -17,13 +17,16 @@ use crate::shape::MessageShape;
 pub(super) const NAME: &str = "context-remember";
 
 /// Metadata keys that only the store may set: a message's origin, and what belongs to it.
-const RESERVED: [&str; 10] = [
+const RESERVED: [&str; 13] = [
     "answerTokens",
     "artifact",
+    "cachedTokens",
     "cutOff",
     "expiresAt",
+    "firstWordMs",
     "importedFrom",
     "promptTokens",
+    "recalled",
     "restoredFrom",
     "saidAt",
     "saidIn",

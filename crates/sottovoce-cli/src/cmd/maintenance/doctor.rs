@@ -14,6 +14,7 @@ use crate::exit::{self, Exit, Failure, Outcome, with_causes};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
 use crate::session::{Session, left_out};
 
+mod disk;
 mod fix;
 mod folder;
 mod key;
@@ -42,7 +43,7 @@ pub(crate) struct Args {
 /// The state of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum State {
+pub(crate) enum State {
     Good,
     Warn,
     Bad,
@@ -50,13 +51,13 @@ enum State {
 
 /// One line of the report.
 #[derive(Debug, Serialize)]
-struct Line {
-    about: &'static str,
-    state: State,
-    what: String,
+pub(crate) struct Line {
+    pub(crate) about: &'static str,
+    pub(crate) state: State,
+    pub(crate) what: String,
     /// Commands, one per line.
     #[serde(rename = "mend")]
-    advice: Option<String>,
+    pub(crate) advice: Option<String>,
     /// What --fix does about it; none if nothing is wrong.
     #[serde(skip)]
     fix: Option<Fix>,
@@ -124,6 +125,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(if bad { Exit::Problems } else { Exit::Done })
 }
 
+/// All checks, without any output.
+#[cfg(feature = "page")]
+pub(crate) async fn checks(session: &Session) -> Vec<Line> {
+    look(session).await.0
+}
+
 async fn look(session: &Session) -> Report {
     let mut report = Report::default();
     match session.load() {
@@ -147,6 +154,8 @@ async fn look(session: &Session) -> Report {
                     key::changes(&mut report, &config, &root);
                     folder::usable(&mut report, &root);
                     folder::lasting(&mut report, &config, &root);
+                    disk::room(&mut report, &root);
+                    disk::backups(&mut report, &config, &root, session.clock().now().timestamp());
                     #[cfg(feature = "sqlite")]
                     copies(&mut report);
                     store(&mut report, session, &config, &root).await;
@@ -246,7 +255,11 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
     }
     let newest = match session.open(config).await {
         Ok(store) => store.read_tail(1).await,
-        Err(Failure::Library(error)) => Err(error),
+        Err(Failure::Library(error))
+            if !matches!(error, Error::PassphraseNeeded { .. }) || !session.unattended =>
+        {
+            Err(error)
+        }
         Err(_) => {
             clock(report, now, None);
             let fix = Fix::by_hand("run it again with the passphrase");

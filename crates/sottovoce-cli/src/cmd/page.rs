@@ -1,0 +1,165 @@
+//! `sottovoce page`
+
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use sottovoce::Config;
+use sottovoce::config::ConfiguredKey;
+use sottovoce_page::{Advice, Check, CheckState, Listening, Page, PageError};
+use tokio_util::sync::CancellationToken;
+
+use crate::cmd::maintenance::doctor;
+use crate::cmd::servers;
+use crate::exit::{self, Failure, Outcome, with_causes};
+use crate::output::{self, finding_advice};
+use crate::session::Session;
+
+/// Where the page is unless an address is given.
+const ADDRESS: &str = "127.0.0.1:7766";
+
+const AFTER_HELP: &str = "\
+The link that is printed lets one browser in, once. After 15 minutes without use the page locks (Page.LockAfterSeconds), and a new \
+link is printed; if the store has a passphrase, the page asks for it instead. Page.ReadOnly makes a page on which nothing can be \
+changed.
+
+For an address that other machines can reach, Page.Token, Page.TlsCertificate with Page.TlsKey, and --allow-host are all required.
+
+Examples:
+  sottovoce page --open                        in the browser of this desktop
+  SOTTOVOCE__PAGE__READONLY=true sottovoce page
+  sottovoce page --addr 127.0.0.1:8000
+
+Exit codes:
+  1  failed; see the message       5  the configuration cannot be used
+  2  the command was mistyped, or an address refused
+                                 130  stopped; what was acknowledged is kept";
+
+/// Serves the owner's page on this machine: all conversations, why prompts say what they say, and forgetting
+///
+/// Shows what was said and when, finds it, tells what the model sees of it and why, and forgets what its owner selects: first
+/// it shows exactly what would go.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The address and port to listen on
+    #[arg(long, value_name = "ADDR:PORT", default_value = ADDRESS, value_parser = servers::parse_address)]
+    addr: SocketAddr,
+
+    /// A host name that browsers use for this machine, besides localhost; may be repeated
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+
+    /// Opens the link in the browser
+    #[arg(long)]
+    open: bool,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let mut page = Page::new(config.clone(), session.clock());
+    // A key that was given to the command may be readable only once.
+    if matches!(config.key, ConfiguredKey::Secret { .. })
+        && let Ok(keys) = config.encryption_keys()
+    {
+        page = page.keys(keys);
+    }
+    let listening = listen(session, &config, page, args.addr, args.allow_host).await?;
+    let link = listening.link().map_err(|error| failure(&error))?;
+    output::note(&format!("the page is at {}", listening.address()));
+    output::line(&link)?;
+    if args.open {
+        open(&link);
+    }
+    let stop = CancellationToken::new();
+    let ((), exit) = servers::until_stopped(&stop, listening.serve(stop.clone())).await?;
+    Ok(exit)
+}
+
+/// Serves beside other servers until `stop` is cancelled. Says how its owner gets in.
+#[cfg(feature = "up")]
+pub(crate) async fn serve(listening: Listening, stop: CancellationToken) {
+    match listening.link() {
+        Ok(link) => output::note(&format!("the owner's page: {link}")),
+        Err(error) => output::warning(&with_causes(&error)),
+    }
+    listening.serve(stop).await;
+}
+
+/// Binds an address for the page, as configured.
+pub(crate) async fn listen(
+    session: &Session,
+    config: &Config,
+    page: Page,
+    address: SocketAddr,
+    allow_host: Vec<String>,
+) -> Result<Listening, Failure> {
+    let hosts = servers::listed(&config.page.hosts).map(str::to_owned);
+    let advice = Advice { error: exit::help, finding: finding_advice::advice };
+    let checking = Arc::new(Session { unattended: true, ..session.clone() });
+    let checks = Arc::new(move || {
+        let session = Arc::clone(&checking);
+        let checks = async move { doctor::checks(&session).await.into_iter().map(check).collect() };
+        Box::pin(checks) as std::pin::Pin<Box<dyn Future<Output = Vec<Check>> + Send>>
+    });
+    let page = page.hosts(hosts.chain(allow_host)).advice(advice).checks(checks).announce(|link| {
+        output::note(&format!("the page is locked; this lets you in again: {link}"))
+    });
+    with_tls(page, config)?.listen(address).await.map_err(|error| failure(&error))
+}
+
+fn check(line: doctor::Line) -> Check {
+    let state = match line.state {
+        doctor::State::Good => CheckState::Good,
+        doctor::State::Warn => CheckState::Warn,
+        doctor::State::Bad => CheckState::Bad,
+    };
+    Check::new(line.about, state, line.what, line.advice)
+}
+
+/// Adds TLS, if a certificate is configured.
+fn with_tls(page: Page, config: &Config) -> Result<Page, Failure> {
+    match (&config.page.tls_certificate, &config.page.tls_key) {
+        (None, None) => Ok(page),
+        #[cfg(feature = "page-tls")]
+        (Some(certificate), Some(key)) => Ok(page.tls(certificate, key)),
+        #[cfg(not(feature = "page-tls"))]
+        (Some(_), Some(_)) => Err(Failure::input(
+            "a certificate is configured, and TLS is not built in",
+            "build with `--features page-tls`",
+        )),
+        _ => Err(Failure::input(
+            "TLS needs both a certificate and its key",
+            "set Page.TlsCertificate and Page.TlsKey, or neither",
+        )),
+    }
+}
+
+fn failure(error: &PageError) -> Failure {
+    let help = match error {
+        PageError::Unprotected { .. } => {
+            "set Page.Token, Page.TlsCertificate and Page.TlsKey, and name this machine with --allow-host; or listen on 127.0.0.1"
+        }
+        PageError::Address { .. } => servers::TAKEN,
+        #[cfg(feature = "page-tls")]
+        PageError::Tls(_) => {
+            "name the certificate and its key, both in PEM, in Page.TlsCertificate and Page.TlsKey"
+        }
+        _ => "try again",
+    };
+    Failure::input(with_causes(error), help)
+}
+
+/// Hands the link to the desktop's browser. Whoever has none opens the printed one.
+fn open(link: &str) {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let opened = Command::new(opener)
+        .arg(link)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if opened.is_err() {
+        output::note(&format!("there is no {opener}; open the link yourself"));
+    }
+}

@@ -1,0 +1,20 @@
+//! The files that browsers load: one stylesheet, one script, one icon. They are part of the program.
+
+use axum::response::{IntoResponse, Response};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+
+/// Changed with the program, so that no browser uses those of another one.
+pub(crate) const STYLE: &str = concat!("/style.css?v=", env!("CARGO_PKG_VERSION"));
+pub(crate) const SCRIPT: &str = concat!("/page.js?v=", env!("CARGO_PKG_VERSION"));
+pub(crate) const ICON: &str = "/icon.svg";
+
+/// The asset at a path. Assets tell nothing about the store, so nobody must be let in for them.
+pub(crate) fn find(path: &str) -> Option<Response> {
+    let (kind, text) = match path {
+        "/style.css" => ("text/css; charset=utf-8", include_str!("../assets/style.css")),
+        "/page.js" => ("text/javascript; charset=utf-8", include_str!("../assets/page.js")),
+        "/icon.svg" | "/favicon.ico" => ("image/svg+xml", include_str!("../assets/icon.svg")),
+        _ => return None,
+    };
+    Some(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-cache")], text).into_response())
+}

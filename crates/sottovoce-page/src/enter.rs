@@ -1,0 +1,8 @@
+//! Getting in: the names of this server, the one-time link, the sessions of browsers, and locking.
+
+mod gate;
+mod names;
+mod secret;
+
+pub(crate) use gate::{Entry, Gate, cookie};
+pub(crate) use names::{Names, NotOurs};

@@ -1,0 +1,136 @@
+//! The names by which browsers reach this server, so that no other web page uses it through its own name or from its own origin.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::HeaderMap;
+use http::header::{HOST, ORIGIN};
+
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The names of this server.
+#[derive(Debug)]
+pub(crate) struct Names {
+    address: SocketAddr,
+    is_tls: bool,
+    hosts: Vec<String>,
+}
+
+/// Why a request is refused before anything else is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotOurs {
+    /// The host name is not one of this server's.
+    Host,
+    /// Another web page asks.
+    Origin,
+}
+
+impl Names {
+    pub(crate) fn new(address: SocketAddr, is_tls: bool, hosts: Vec<String>) -> Self {
+        let hosts = hosts.into_iter().map(|host| host.to_lowercase()).collect();
+        Self { address, is_tls, hosts }
+    }
+
+    pub(crate) fn is_tls(&self) -> bool {
+        self.is_tls
+    }
+
+    /// The address of the first page, as this machine or the first allowed name reaches it.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        let host = match self.hosts.first() {
+            Some(host) if !self.address.ip().is_loopback() => host.clone(),
+            _ if self.address.is_ipv6() => format!("[{}]", self.address.ip()),
+            _ => self.address.ip().to_string(),
+        };
+        format!("{scheme}://{host}:{}", self.address.port())
+    }
+
+    /// Checks `Host`, `Origin` and what the browser tells about who asks.
+    pub(crate) fn check(&self, headers: &HeaderMap, changes: bool) -> Result<(), NotOurs> {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(NotOurs::Host)?;
+        if !self.is_known(&name_of(host)) {
+            return Err(NotOurs::Host);
+        }
+        let scheme = if self.is_tls { "https" } else { "http" };
+        match headers.get(ORIGIN).map(|origin| origin.to_str()) {
+            Some(Ok(origin)) if origin == format!("{scheme}://{host}") => {}
+            Some(_) => return Err(NotOurs::Origin),
+            // Browsers name the origin of every request that changes something.
+            None if changes => return Err(NotOurs::Origin),
+            None => {}
+        }
+        match headers.get("sec-fetch-site").map(|site| site.as_bytes()) {
+            None | Some(b"same-origin" | b"none") => Ok(()),
+            Some(_) => Err(NotOurs::Origin),
+        }
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        let is_listening = |ip: IpAddr| !ip.is_unspecified() && ip == self.address.ip();
+        LOOPBACK.contains(&name)
+            || self.hosts.iter().any(|known| known == name)
+            || name.trim_matches(['[', ']']).parse().is_ok_and(is_listening)
+    }
+}
+
+/// A host without its port, in lower case.
+fn name_of(host: &str) -> String {
+    let name = match host.split_once(']') {
+        Some((v6, _)) => format!("{v6}]"),
+        None => host.split(':').next().unwrap_or_default().to_owned(),
+    };
+    name.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn names() -> Names {
+        Names::new("127.0.0.1:7766".parse().unwrap(), false, vec!["Pi.local".to_owned()])
+    }
+
+    fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
+        let header = |(name, value): &(&'static str, &'static str)| {
+            (http::HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        all.iter().map(header).collect()
+    }
+
+    #[test]
+    fn no_other_name_reaches_the_page() {
+        for good in ["localhost:7766", "127.0.0.1:7766", "[::1]:7766", "PI.local", "pi.local:1"] {
+            assert_eq!(names().check(&headers(&[("host", good)]), false), Ok(()), "{good}");
+        }
+        for bad in ["evil.example:7766", "", "127.0.0.1.evil.example", "192.168.1.4", "0.0.0.0"] {
+            let refused = names().check(&headers(&[("host", bad)]), false);
+            assert_eq!(refused, Err(NotOurs::Host), "{bad}");
+        }
+        assert_eq!(names().check(&HeaderMap::new(), false), Err(NotOurs::Host));
+    }
+
+    #[test]
+    fn no_other_page_changes_or_reads_anything() {
+        let host = ("host", "localhost:7766");
+        let check = |more: &[(&'static str, &'static str)], changes| {
+            names().check(&headers(&[&[host], more].concat()), changes)
+        };
+        assert_eq!(check(&[("origin", "http://localhost:7766")], true), Ok(()));
+        assert_eq!(check(&[], true), Err(NotOurs::Origin), "no browser leaves it out");
+        for bad in [
+            "null",
+            "http://evil.example",
+            "https://localhost:7766",
+            "http://localhost:8000",
+            "http://127.0.0.1:7766",
+        ] {
+            assert_eq!(check(&[("origin", bad)], false), Err(NotOurs::Origin), "{bad}");
+        }
+        for site in ["cross-site", "same-site"] {
+            assert_eq!(check(&[("sec-fetch-site", site)], false), Err(NotOurs::Origin), "{site}");
+        }
+        assert_eq!(check(&[("sec-fetch-site", "none")], false), Ok(()));
+    }
+}

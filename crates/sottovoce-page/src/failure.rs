@@ -1,0 +1,113 @@
+//! What a view says instead of what was asked: what is wrong, where, and what to do.
+
+use std::sync::Arc;
+
+use axum::response::{IntoResponse, Redirect, Response};
+use http::StatusCode;
+use maud::html;
+use sottovoce::Error;
+
+use crate::app::Advice;
+use crate::english as en;
+use crate::html::{Shell, Visit, layout};
+use crate::view::enter::passphrase_form;
+
+/// Why a view has nothing to show.
+#[derive(Debug, Clone)]
+pub(crate) enum Failure {
+    /// The request is refused before any page. The text is fixed.
+    Plain(StatusCode, &'static str),
+    /// The library returned an error.
+    Library(Visit, Arc<Error>),
+    /// There is no such page, conversation, message or artifact.
+    NotFound(Visit, &'static str),
+    /// What was typed cannot be used: what is wrong, and what to type.
+    Wrong(Visit, String, &'static str),
+    /// The store's passphrase has to be typed first.
+    PassphraseNeeded(Visit),
+    /// There is no store yet.
+    Nothing(Visit),
+}
+
+impl Failure {
+    /// The page that tells it.
+    pub(crate) fn page(self, advice: &Advice) -> Response {
+        let (visit, status, title, what, help) = match self {
+            Self::Plain(status, text) => return (status, text).into_response(),
+            Self::PassphraseNeeded(visit) => {
+                let main =
+                    html! { h1 { (en::PASSPHRASE_TITLE) } (passphrase_form(&visit.csrf, None)) };
+                let page = layout(&visit, &Shell::outside(en::PASSPHRASE_TITLE), &main);
+                return (StatusCode::UNAUTHORIZED, page).into_response();
+            }
+            Self::Nothing(visit) => {
+                let main = html! {
+                    h1 { (en::NOTHING_TITLE) }
+                    p { (en::NOTHING_YET) }
+                    @if !visit.read_only {
+                        form method="post" action="/begin" {
+                            (visit.csrf_field())
+                            p { button.primary { (en::BEGIN) } }
+                            p.muted { (en::BEGIN_HELP) }
+                        }
+                    }
+                };
+                let page = layout(&visit, &Shell::outside(en::NOTHING_TITLE), &main);
+                return page.into_response();
+            }
+            Self::Library(visit, error) => {
+                let status = status(&error);
+                (visit, status, en::FAILED_TITLE, with_causes(&*error), (advice.error)(&error))
+            }
+            Self::NotFound(visit, what) => {
+                (visit, StatusCode::NOT_FOUND, en::NOT_FOUND_TITLE, what.to_owned(), en::GO_BACK)
+            }
+            Self::Wrong(visit, what, help) => {
+                (visit, StatusCode::UNPROCESSABLE_ENTITY, en::WRONG_TITLE, what, help)
+            }
+        };
+        let main = html! {
+            h1 { (title) }
+            div.failure role="alert" {
+                p.what dir="auto" { (what) }
+                @if !help.is_empty() { p { (help) } }
+            }
+            p { a href="/" { (en::TO_CONVERSATIONS) } " · " a href="/health" { (en::HEALTH) } }
+        };
+        (status, layout(&visit, &Shell::outside(title), &main)).into_response()
+    }
+}
+
+fn status(error: &Error) -> StatusCode {
+    match error {
+        Error::NoSuchArtifact { .. } | Error::NoSuchSnapshot { .. } => StatusCode::NOT_FOUND,
+        Error::MoreThanAnnounced | Error::Conflict | Error::TurnInProgress => StatusCode::CONFLICT,
+        Error::TooLarge { .. } | Error::InvalidMessage { .. } | Error::HiddenMessages => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// Carries the failure to where it is made a page.
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        if let Self::Plain(status, text) = self {
+            return (status, text).into_response();
+        }
+        let mut response = Redirect::to("/").into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut what = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        what = format!("{what}: {cause}");
+        source = cause.source();
+    }
+    what
+}

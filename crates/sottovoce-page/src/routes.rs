@@ -1,0 +1,57 @@
+//! Which view answers at which address.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use crate::app::App;
+use crate::english as en;
+use crate::failure::Failure;
+use crate::room::Here;
+use crate::view::{
+    artifact, begin, conversations, export, forget, health, live, message, numbers, search, sees,
+    settings, store_settings, talk, timeline,
+};
+
+/// The views that change nothing although they are asked by `POST`, so that words stay out of addresses.
+const READING: [&str; 3] = ["/sees/", "/verify", "/export/"];
+
+/// Whether a form may be sent to a page that is read-only.
+pub(crate) fn stays_readable(path: &str) -> bool {
+    READING.iter().any(|view| path.starts_with(view))
+}
+
+pub(crate) fn routes(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(conversations::show))
+        .route("/begin", post(begin::begin))
+        .route("/timeline/{*scope}", get(timeline::show))
+        .route("/live/timeline/{*scope}", get(live::follow))
+        .route("/message/{*scope}", get(message::show))
+        .route("/words/{*scope}", get(message::words))
+        .route("/artifact/{*scope}", get(artifact::show))
+        .route("/contents/{*scope}", get(artifact::contents))
+        .route("/search", get(search::show))
+        .route("/sees/{*scope}", get(sees::show).post(sees::explain))
+        .route("/talk/{*scope}", post(talk::talk))
+        .route("/stop/{*scope}", post(talk::stop))
+        .route("/forget/{*scope}", get(forget::choose).post(forget::plan))
+        .route("/forgotten/{*scope}", post(forget::carry_out))
+        .route("/export/{*scope}", post(export::export))
+        .route("/settings", get(store_settings::show))
+        .route("/settings/{*scope}", get(settings::show).post(settings::change))
+        .route("/limits/{*scope}", post(settings::limits))
+        .route("/numbers", get(numbers::all))
+        .route("/numbers/{*scope}", get(numbers::show))
+        .route("/health", get(health::show))
+        .route("/live/health", get(health::progress))
+        .route("/live/entry", get(live::entry))
+        .route("/verify", post(health::verify))
+        .fallback(nothing)
+        .with_state(app)
+}
+
+async fn nothing(here: Here) -> Failure {
+    here.not_found(en::NO_SUCH_PAGE)
+}

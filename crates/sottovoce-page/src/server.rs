@@ -1,0 +1,358 @@
+//! What every request passes: the names of this server, the size and time of bodies, getting in, and the headers of answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::{IntoResponse, Redirect, Response};
+use bytes::Bytes;
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use sottovoce_connections::{Client, ConnectionLimits, Listener, ReadError, accept};
+use subtle::ConstantTimeEq;
+use tokio_util::sync::CancellationToken;
+use tower_service::Service;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::app::App;
+use crate::assets;
+use crate::english as en;
+use crate::enter::{Entry, Gate, Names, NotOurs, cookie};
+use crate::failure::Failure;
+use crate::html::Visit;
+use crate::routes::{routes, stays_readable};
+use crate::view::enter::{closed, locked};
+
+/// The most bytes of a form: a message of a megabyte whose every byte is encoded in three.
+const LONGEST_BODY: usize = 4 << 20;
+/// How long a request's head, and its body, may take.
+const HEAD: Duration = Duration::from_secs(15);
+const BODY: Duration = Duration::from_secs(15);
+/// How long a browser may leave an answer unread, and how many pieces of one wait for it.
+const UNREAD: Duration = Duration::from_secs(30);
+const WAITING: usize = 16;
+/// The most connections. One more closes the one that has been idle longest.
+const CONNECTIONS: usize = 256;
+/// How long answers in progress may take once the server was told to stop.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often sessions that are idle too long are looked for.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Nothing is loaded from anywhere but here, and nothing is inline.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// What stands between the network and the views.
+pub(crate) struct Door {
+    app: Arc<App>,
+    gate: Gate,
+    names: Names,
+    announce: Arc<dyn Fn(String) + Send + Sync>,
+    views: Router,
+}
+
+impl Door {
+    pub(crate) fn new(
+        app: Arc<App>,
+        gate: Gate,
+        names: Names,
+        announce: Arc<dyn Fn(String) + Send + Sync>,
+    ) -> Self {
+        let views = routes(Arc::clone(&app));
+        Self { app, gate, names, announce, views }
+    }
+
+    /// A new link that lets one browser in.
+    pub(crate) fn link(&self) -> Result<String, getrandom::Error> {
+        Ok(format!("{}/enter?key={}", self.names.url(), self.gate.new_link()?))
+    }
+
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        admit: impl FnOnce() -> bool,
+    ) -> Result<Response, Failure> {
+        let (head, body) = request.into_parts();
+        let (path, is_post) = (head.uri.path().to_owned(), head.method == Method::POST);
+        self.names.check(&head.headers, is_post).map_err(|refused| match refused {
+            NotOurs::Host => Failure::Plain(StatusCode::MISDIRECTED_REQUEST, en::OTHER_HOST),
+            NotOurs::Origin => Failure::Plain(StatusCode::FORBIDDEN, en::OTHER_ORIGIN),
+        })?;
+        if !matches!(head.method, Method::GET | Method::HEAD | Method::POST) {
+            return Err(Failure::Plain(StatusCode::METHOD_NOT_ALLOWED, en::ONLY_GET_AND_POST));
+        }
+        if !is_post && let Some(asset) = assets::find(&path) {
+            return Ok(asset);
+        }
+        if path == "/enter" && head.method == Method::GET {
+            return self.enter(head.uri.query().unwrap_or_default());
+        }
+        let form = if is_post { read(body).await? } else { Form::default() };
+        match self.gate.entry(&head.headers, !path.starts_with("/live/")) {
+            Entry::Closed if is_post && path == "/unlock" => self.unlock_with_token(&form).await,
+            Entry::Closed => {
+                let page = closed(self.gate.has_token(), None);
+                Ok((StatusCode::UNAUTHORIZED, page).into_response())
+            }
+            Entry::Locked { csrf } if is_post && path == "/unlock" => {
+                form.check(&csrf)?;
+                self.unlock(&head.headers, &csrf, &form).await
+            }
+            Entry::Locked { csrf } => {
+                let page = locked(&csrf, self.has_passphrase(), self.gate.has_token(), None);
+                Ok((StatusCode::UNAUTHORIZED, page).into_response())
+            }
+            Entry::Open { csrf } => {
+                if !admit() {
+                    return Err(Failure::Plain(StatusCode::SERVICE_UNAVAILABLE, en::TOO_MANY));
+                }
+                let visit = Visit { csrf, read_only: self.app.read_only };
+                if is_post {
+                    form.check(&visit.csrf)?;
+                    if path == "/unlock" {
+                        return self.unlock(&head.headers, &visit.csrf, &form).await;
+                    }
+                    if path == "/lock" {
+                        self.lock();
+                        return Ok(Redirect::to("/").into_response());
+                    }
+                    if self.app.read_only && !stays_readable(&path) {
+                        return Err(Failure::Plain(StatusCode::FORBIDDEN, en::READ_ONLY));
+                    }
+                }
+                let mut request = Request::from_parts(head, Body::from(form.bytes.clone()));
+                request.extensions_mut().insert(visit);
+                let Ok(response) = self.views.clone().call(request).await;
+                Ok(response)
+            }
+        }
+    }
+
+    fn enter(&self, query: &str) -> Result<Response, Failure> {
+        let shown = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
+        let shown = shown.map(|(_, key)| Zeroizing::new(key.into_owned())).unwrap_or_default();
+        match self.gate.enter(&shown) {
+            Some(value) => Ok(self.let_in(&value)),
+            None => {
+                let page = closed(self.gate.has_token(), Some(en::LINK_USED));
+                Ok((StatusCode::UNAUTHORIZED, page).into_response())
+            }
+        }
+    }
+
+    /// The address without the secret takes the place of the link in the browser's history.
+    fn let_in(&self, value: &str) -> Response {
+        let cookie = cookie(value, self.names.is_tls());
+        ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response()
+    }
+
+    async fn unlock_with_token(&self, form: &Form) -> Result<Response, Failure> {
+        let shown = form.value("token").unwrap_or_default();
+        match self.gate.enter_with_token(&shown).await {
+            Some(value) => Ok(self.let_in(&value)),
+            None => {
+                let page = closed(self.gate.has_token(), Some(en::WRONG_TOKEN));
+                Ok((StatusCode::UNAUTHORIZED, page).into_response())
+            }
+        }
+    }
+
+    async fn unlock(
+        &self,
+        headers: &HeaderMap,
+        csrf: &str,
+        form: &Form,
+    ) -> Result<Response, Failure> {
+        if let Some(token) = form.value("token").filter(|_| !self.app.house.needs_passphrase()) {
+            if self.gate.enter_with_token(&token).await.is_none() {
+                let page = locked(csrf, false, true, Some(en::WRONG_TOKEN.to_owned()));
+                return Ok((StatusCode::UNAUTHORIZED, page).into_response());
+            }
+        } else {
+            let passphrase = form.value("passphrase").unwrap_or_default();
+            if !self.app.house.needs_passphrase() {
+                return Err(Failure::Plain(StatusCode::FORBIDDEN, en::NO_PASSPHRASE));
+            }
+            if let Err(error) = self.gate.attempt(self.app.house.unlock(passphrase)).await {
+                let wrong = match error {
+                    sottovoce::Error::WrongKey { .. } => en::WRONG_PASSPHRASE.to_owned(),
+                    error => crate::failure::with_causes(&error),
+                };
+                let page = locked(csrf, true, false, Some(wrong));
+                return Ok((StatusCode::UNAUTHORIZED, page).into_response());
+            }
+        }
+        self.gate.unlock(headers);
+        Ok(Redirect::to("/").into_response())
+    }
+
+    fn has_passphrase(&self) -> bool {
+        self.app.house.needs_passphrase()
+    }
+
+    fn lock(&self) {
+        self.gate.lock();
+        if self.gate.lock_idle() {
+            self.locked();
+        }
+    }
+
+    /// What follows once every session is locked.
+    fn locked(&self) {
+        self.app.lock();
+        // Whoever types the passphrase or the token needs no new link.
+        if !self.has_passphrase() && !self.gate.has_token() {
+            match self.link() {
+                Ok(link) => (self.announce)(link),
+                Err(error) => tracing::warn!(%error, "no new link could be made"),
+            }
+        }
+    }
+
+    /// Locks what has been idle too long. Never ends.
+    async fn watch(&self) {
+        loop {
+            tokio::time::sleep(SWEEP).await;
+            if self.gate.lock_idle() {
+                self.locked();
+            }
+        }
+    }
+}
+
+/// The fields of a form.
+#[derive(Default)]
+struct Form {
+    bytes: Bytes,
+}
+
+impl Form {
+    fn value(&self, name: &str) -> Option<Zeroizing<String>> {
+        let mut fields = form_urlencoded::parse(&self.bytes);
+        fields.find(|(field, _)| field == name).map(|(_, value)| Zeroizing::new(value.into_owned()))
+    }
+
+    /// Refuses a form that no page of this session has made.
+    fn check(&self, csrf: &str) -> Result<(), Failure> {
+        let shown = self.value("csrf").unwrap_or_default();
+        match bool::from(shown.as_bytes().ct_eq(csrf.as_bytes())) {
+            true => Ok(()),
+            false => Err(Failure::Plain(StatusCode::FORBIDDEN, en::FORGED)),
+        }
+    }
+}
+
+impl Drop for Form {
+    fn drop(&mut self) {
+        // A passphrase may be in it. If something else still reads the bytes, that something wipes nothing.
+        if let Ok(mut bytes) = std::mem::take(&mut self.bytes).try_into_mut() {
+            bytes.zeroize();
+        }
+    }
+}
+
+async fn read(body: Incoming) -> Result<Form, Failure> {
+    let refused = |error| match error {
+        ReadError::TooLong => Failure::Plain(StatusCode::PAYLOAD_TOO_LARGE, en::BODY_TOO_LONG),
+        ReadError::TooSlow => Failure::Plain(StatusCode::REQUEST_TIMEOUT, en::BODY_TOO_SLOW),
+        ReadError::Incomplete => Failure::Plain(StatusCode::BAD_REQUEST, en::BODY_TOO_SLOW),
+    };
+    let bytes = sottovoce_connections::read(body, LONGEST_BODY, BODY).await.map_err(refused)?;
+    Ok(Form { bytes })
+}
+
+/// Answers one request.
+async fn respond(
+    door: Arc<Door>,
+    request: Request<Incoming>,
+    client: Client,
+) -> http::Response<sottovoce_connections::Body> {
+    let answered = door.answer(request, || client.admit()).await;
+    let mut response = answered.unwrap_or_else(Failure::into_response);
+    if let Some(failure) = response.extensions_mut().remove::<Failure>() {
+        response = failure.page(&door.app.advice);
+    }
+    protect(response.headers_mut());
+    let status = response.status();
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+    }
+    // The rest of such a request is unread.
+    if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    let (head, body) = response.into_parts();
+    http::Response::from_parts(head, sent(body).await)
+}
+
+/// A page is sent whole. What takes longer is sent as it comes; if the browser leaves, it is dropped.
+async fn sent(mut body: Body) -> sottovoce_connections::Body {
+    if body.size_hint().exact().is_some() {
+        let whole = body.collect().await;
+        return whole.map_or_else(|_| sottovoce_connections::Body::empty(), |whole| whole.to_bytes().into());
+    }
+    let (sender, pieces) = sottovoce_connections::pieces(WAITING);
+    tokio::spawn(async move {
+        loop {
+            let frame = tokio::select! {
+                frame = body.frame() => frame,
+                () = sender.closed() => return,
+            };
+            match frame.map(|frame| frame.map(http_body::Frame::into_data)) {
+                Some(Ok(Ok(piece))) if sender.send(piece, UNREAD).await => {}
+                Some(Ok(Err(_))) => {}
+                Some(_) => return,
+                None => return sender.complete(),
+            }
+        }
+    });
+    pieces
+}
+
+/// Adds the headers that every answer has.
+fn protect(headers: &mut HeaderMap) {
+    let fixed: [(HeaderName, &str); 6] = [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        // With `no-referrer`, browsers would not name the origin of forms either.
+        (REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (
+            HeaderName::from_static("permissions-policy"),
+            "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+        ),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if !headers.contains_key(CONTENT_SECURITY_POLICY) {
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    }
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    if !headers.contains_key(CONTENT_TYPE) {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    }
+}
+
+/// Serves until `stop` is cancelled. Answers in progress then have a moment.
+pub(crate) async fn serve(listener: Listener, door: Arc<Door>, stop: CancellationToken) {
+    let limits = ConnectionLimits { connections: CONNECTIONS, head: HEAD, unread: UNREAD };
+    let answering = Arc::clone(&door);
+    let answer = move |request, client| respond(Arc::clone(&answering), request, client);
+    tokio::select! {
+        graceful = accept(listener, limits, answer, &stop) => {
+            drop(tokio::time::timeout(GRACE, graceful.shutdown()).await);
+        }
+        () = door.watch() => {}
+    }
+    door.app.house.close().await;
+}

@@ -1,0 +1,155 @@
+//! An artifact: what it is, its text page by page, and its contents as a file.
+
+use std::io::Read;
+
+use axum::body::Body;
+use axum::extract::Query;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use maud::{Markup, html};
+use serde::Deserialize;
+use sottovoce::store::{Artifact, ArtifactContents, ArtifactLines, find_artifact};
+
+use crate::english as en;
+use crate::failure::Failure;
+use crate::html::{Place, Shell, counted, layout, moment, one_line, size};
+use crate::link;
+use crate::room::Room;
+
+/// How many lines and bytes one page shows.
+const LINES: u64 = 400;
+const BYTES: usize = 60 << 10;
+/// How many bytes are read at once.
+const CHUNK: usize = 64 << 10;
+
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    id: String,
+    /// The first line, from 1.
+    #[serde(default)]
+    from: u64,
+}
+
+pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Markup, Failure> {
+    let contents = open(&room, &asked.id).await?;
+    let artifact = contents.artifact().clone();
+    let from = asked.from.max(1);
+    let lines = match artifact.is_text() {
+        true => Some(lines(&room, contents, from).await?),
+        false => None,
+    };
+    let shell = Shell::of(Place::Outside, en::ARTIFACT, &room.scope, room.title());
+    Ok(layout(&room.here.visit, &shell, &page(&room, &artifact, lines.as_ref())))
+}
+
+fn page(room: &Room, artifact: &Artifact, lines: Option<&ArtifactLines>) -> Markup {
+    let (scope, zone) = (&room.scope, room.zone());
+    html! {
+        h1 { bdi { (one_line(&artifact.name)) } }
+        dl.facts {
+            div { dt { (en::KIND) } dd { (one_line(artifact.kind.as_str())) ", " (one_line(&artifact.mime_type)) } }
+            div { dt { (en::SIZE) } dd { (size(artifact.size)) @if let Some(lines) = artifact.lines { ", " (counted(lines, en::LINES)) } } }
+            div { dt { (en::STORED) } dd { (moment(artifact.created_at, &zone)) } }
+            div { dt { (en::REFERENCE) } dd { code { (artifact.reference()) } } }
+            @for (name, value) in &artifact.metadata {
+                div { dt { bdi { (one_line(name)) } } dd dir="auto" { (one_line(value)) } }
+            }
+        }
+        p { a.button href=(link::with("contents", scope, &[("id", &artifact.id)])) download="" { (en::SAVE_FILE) } }
+        @if let Some(lines) = lines {
+            pre.artifact tabindex="0" dir="auto" { (lines.text.as_str()) }
+            p.pages {
+                (en::lines_shown(lines.first, lines.last))
+                @if lines.has_more {
+                    " · " a href=(link::with("artifact", scope, &[("id", &artifact.id), ("from", &(lines.last + 1).to_string())])) { (en::NEXT_LINES) }
+                }
+            }
+        } @else {
+            p.muted { (en::NOT_TEXT) }
+        }
+    }
+}
+
+async fn open(room: &Room, id: &str) -> Result<ArtifactContents, Failure> {
+    let store: &dyn sottovoce::ConversationStore = &room.store;
+    let opened = async {
+        let id = find_artifact(store, id).await?;
+        match store.artifact_store() {
+            Some(artifacts) => artifacts.open_artifact(&id).await,
+            None => Ok(None),
+        }
+    };
+    let opened = opened.await.map_err(|error| room.failed(error))?;
+    opened.ok_or_else(|| room.here.not_found(en::NO_SUCH_ARTIFACT))
+}
+
+async fn lines(
+    room: &Room,
+    contents: ArtifactContents,
+    from: u64,
+) -> Result<ArtifactLines, Failure> {
+    let unreadable = || room.here.not_found(en::ARTIFACT_DAMAGED);
+    let read = tokio::task::spawn_blocking(move || contents.lines(from, LINES, BYTES)).await;
+    read.map_err(|_| unreadable())?.map_err(|_| unreadable())
+}
+
+/// The contents as a file. Browsers save it and never show it.
+pub(crate) async fn contents(room: Room, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    let contents = open(&room, &asked.id).await?;
+    let artifact = contents.artifact().clone();
+    let pieces = stream::unfold(Some(contents), |contents| async move {
+        let mut contents = contents?;
+        let read = tokio::task::spawn_blocking(move || {
+            let mut piece = vec![0; CHUNK];
+            let read = contents.read(&mut piece)?;
+            piece.truncate(read);
+            Ok::<_, std::io::Error>((piece, contents))
+        });
+        match read.await {
+            Ok(Ok((piece, contents))) if !piece.is_empty() => {
+                Some((Ok(Bytes::from(piece)), Some(contents)))
+            }
+            Ok(Ok(_)) => None,
+            Ok(Err(error)) => Some((Err(error), None)),
+            Err(_) => Some((Err(std::io::ErrorKind::Interrupted.into()), None)),
+        }
+    });
+    let headers = [
+        (CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (CONTENT_LENGTH, artifact.size.to_string()),
+        (CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", file_name(&artifact.name))),
+        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
+    ];
+    Ok((headers, Body::from_stream(pieces)).into_response())
+}
+
+/// A name that is safe in a header and as a file: the last part of a path, with nothing but plain characters.
+fn file_name(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let name: String = last.chars().map(plain).take(100).collect();
+    match name.trim_start_matches('.') {
+        "" => "artifact".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_leads_nowhere_and_ends_no_header() {
+        for (name, safe) in [
+            ("../../.ssh/id", "id"),
+            ("a\"; evil=\"\r\nx", "a___evil____x"),
+            (".bashrc", "bashrc"),
+            ("", "artifact"),
+            ("каша.txt", "____.txt"),
+        ] {
+            assert_eq!(file_name(name), safe);
+        }
+    }
+}

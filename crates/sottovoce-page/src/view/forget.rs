@@ -1,0 +1,248 @@
+//! Forgetting: what is selected, exactly what goes and what does not, and by a second step that it is gone.
+
+mod selection;
+
+use std::ops::RangeInclusive;
+
+use axum::extract::Form;
+use bytes::Bytes;
+use maud::{Markup, html};
+use serde::Deserialize;
+use sottovoce::store::{ForgetPlan, ForgetReport};
+use sottovoce::{ConversationStore, Error};
+
+use crate::deed::Plan;
+use crate::english as en;
+use crate::failure::Failure;
+use crate::html::{Marks, Place, Shell, article, counted, date, layout, local, moment, one_line};
+use crate::link;
+use crate::room::Room;
+use selection::{Selected, Selection, speakers};
+
+/// How many messages the announcement shows. The rest is counted.
+const SHOWN: usize = 30;
+
+/// Asks what to forget.
+pub(crate) async fn choose(room: Room) -> Result<Markup, Failure> {
+    let speakers = speakers(&room).await.map_err(|error| room.failed(error))?;
+    let action = link::of("forget", &room.scope);
+    let csrf = room.here.visit.csrf_field();
+    let main = html! {
+        h1 { (en::FORGET_TITLE) }
+        p { (en::FORGET_INTRO) }
+        @if room.here.visit.read_only { p.failure { (en::READ_ONLY) } } @else {
+            div.choices {
+                form method="post" action=(action) {
+                    (csrf)
+                    label { (en::NUMBERS_OF_MESSAGES) input name="numbers" placeholder="7, 9-12" required; }
+                    button name="what" value="numbers" { (en::SHOW_WHAT_GOES) }
+                }
+                form method="post" action=(action) {
+                    (csrf)
+                    label { (en::A_DAY) input type="date" name="day" required; }
+                    button name="what" value="day" { (en::SHOW_WHAT_GOES) }
+                }
+                @if !speakers.is_empty() {
+                    form method="post" action=(action) {
+                        (csrf)
+                        label { (en::A_PERSON) select name="speaker" { @for speaker in &speakers { option value=(speaker) { (one_line(speaker)) } } } }
+                        button name="what" value="person" { (en::SHOW_WHAT_GOES) }
+                    }
+                }
+                form method="post" action=(action) {
+                    (csrf)
+                    label { (en::WHAT_IS_FOUND) input type="search" name="q" dir="auto" required; }
+                    button name="what" value="found" { (en::SHOW_WHAT_GOES) }
+                }
+                form method="post" action=(action) {
+                    (csrf)
+                    p { (en::WHOLE_CONVERSATION) }
+                    button name="what" value="whole" { (en::SHOW_WHAT_GOES) }
+                }
+            }
+        }
+        (export_forms(&room))
+    };
+    Ok(page(&room, &main))
+}
+
+fn page(room: &Room, main: &Markup) -> Markup {
+    layout(&room.here.visit, &Shell::of(Place::Forget, en::FORGET, &room.scope, room.title()), main)
+}
+
+/// Offers the conversation as a file.
+fn export_forms(room: &Room) -> Markup {
+    html! {
+        section.aside {
+            h2 { (en::EXPORT_FIRST) }
+            p { (en::EXPORT_HELP) }
+            form.row method="post" action=(link::of("export", &room.scope)) {
+                (room.here.visit.csrf_field())
+                button name="form" value="json" { (en::EXPORT_JSON) }
+                button name="form" value="markdown" { (en::EXPORT_MARKDOWN) }
+            }
+        }
+    }
+}
+
+/// Shows exactly what would go. Changes nothing.
+pub(crate) async fn plan(room: Room, body: Bytes) -> Result<Markup, Failure> {
+    let selection = Selection::read(&body);
+    let selected = selection.find(&room).await?;
+    let planned = match &selected {
+        Selected::Numbers(numbers) => room.store.plan_forget(numbers).await,
+        Selected::Whole => room.store.plan_forget_all().await,
+    };
+    let plan = planned.map_err(|error| room.failed(error))?;
+    announce(&room, plan, None).await
+}
+
+async fn announce(
+    room: &Room,
+    plan: ForgetPlan,
+    notice: Option<&'static str>,
+) -> Result<Markup, Failure> {
+    if plan.is_nothing() && !plan.is_whole() {
+        return Err(room.here.wrong(en::ALREADY_GONE, en::SELECT_SOMETHING));
+    }
+    let main = html! {
+        h1 { (en::WHAT_WILL_GO) }
+        @if let Some(notice) = notice { p.failure role="alert" { (notice) } }
+        (list(&plan))
+        h2 { (en::WHAT_STAYS) }
+        ul { li { (en::STAYS_BACKUPS) } li { (en::STAYS_ELSEWHERE) } @if plan.is_whole() && plan.keeps_context { li { (en::STAYS_CONTEXT) } } }
+        (shown(room, &plan).await?)
+        (export_forms(room))
+        form.confirm method="post" action=(link::of("forgotten", &room.scope)) {
+            (room.here.visit.csrf_field())
+            input type="hidden" name="plan" value=(room.here.app.announced.keep(&room.scope, Plan::Forget(plan)));
+            label.check { input type="checkbox" name="sure" value="yes" required; (en::I_AM_SURE) }
+            div.actions {
+                button.danger { (en::FORGET_FOR_EVER) }
+                a.button href=(link::of("timeline", &room.scope)) { (en::KEEP_ALL) }
+            }
+        }
+    };
+    Ok(page(room, &main))
+}
+
+/// What goes, by kind.
+fn list(plan: &ForgetPlan) -> Markup {
+    let rows = [
+        (plan.messages.len() as u64, en::MESSAGES, en::GOES_ASKED),
+        (plan.originals.len() as u64, en::MESSAGES, en::GOES_ORIGINALS),
+        (plan.copies.len() as u64, en::MESSAGES, en::GOES_COPIES),
+        (plan.hidden.len() as u64, en::MESSAGES, en::GOES_HIDDEN),
+        (plan.lost, en::NUMBERS_COUNTED, en::GOES_LOST),
+        (plan.changed_snapshots.len() as u64, en::SNAPSHOTS, en::GOES_CHANGED),
+        (plan.deleted_snapshots.len() as u64, en::SNAPSHOTS, en::GOES_EMPTIED),
+        (plan.closed_snapshots.len() as u64, en::SNAPSHOTS, en::GOES_CLOSED),
+        (plan.summaries as u64, en::SUMMARIES, en::GOES_SUMMARIES),
+        (plan.artifacts.len() as u64, en::ARTIFACTS_COUNTED, en::GOES_ARTIFACTS),
+    ];
+    html! {
+        ul.plan {
+            @for (count, what, why) in rows { @if count > 0 { li { strong { (counted(count, what)) } " " (why) } } }
+            @if plan.proposed_title { li { (en::GOES_TITLE) } }
+            @if plan.description { li { (en::GOES_DESCRIPTION) } }
+            @if plan.is_nothing() { li { (en::GOES_FOLDER) } }
+        }
+    }
+}
+
+/// The messages that go, as far as they fit on the page.
+async fn shown(room: &Room, plan: &ForgetPlan) -> Result<Markup, Failure> {
+    let all = plan.messages.iter().chain(&plan.originals).chain(&plan.copies);
+    let mut messages = Vec::new();
+    for number in all.take(SHOWN) {
+        let read = room.store.read_seqs(*number..=*number).await;
+        messages.extend(read.map_err(|error| room.failed(error))?.messages);
+    }
+    let total = (plan.messages.len() + plan.originals.len() + plan.copies.len()) as u64;
+    let zone = room.zone();
+    Ok(html! {
+        @if !messages.is_empty() {
+            details.goes open[messages.len() <= 5] {
+                summary { @if (messages.len() as u64) < total { (en::some_of(messages.len() as u64, &counted(total, en::MESSAGES))) } @else { (en::THESE_MESSAGES) } }
+                @for (at, stored) in messages.iter().enumerate() {
+                    @let day = local(stored.message.said_at(), &zone).date();
+                    @let before = at.checked_sub(1).and_then(|at| messages.get(at));
+                    @if before.is_none_or(|before| local(before.message.said_at(), &zone).date() != day) { h3.day { (date(day)) } }
+                    (article(stored, &zone, &Marks::default()))
+                }
+            }
+        }
+    })
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Agreed {
+    plan: u64,
+    #[serde(default)]
+    sure: String,
+}
+
+/// Does what was announced, and nothing else.
+pub(crate) async fn carry_out(room: Room, Form(agreed): Form<Agreed>) -> Result<Markup, Failure> {
+    let Some(Plan::Forget(plan)) = room.here.app.announced.take(&room.scope, agreed.plan) else {
+        return Err(room.here.wrong(en::PLAN_USED, en::PLAN_AGAIN));
+    };
+    if agreed.sure != "yes" {
+        return Err(room.here.wrong(en::NOT_SURE, en::PLAN_AGAIN));
+    }
+    match room.conversation.forget_planned(&plan).await {
+        // Somebody else has changed the conversation since. The owner sees what would go now.
+        Err(Error::MoreThanAnnounced) => {
+            let again = match plan.is_whole() {
+                true => room.store.plan_forget_all().await,
+                false => {
+                    let numbers: Vec<RangeInclusive<u64>> =
+                        plan.messages.iter().map(|number| *number..=*number).collect();
+                    room.store.plan_forget(&numbers).await
+                }
+            };
+            let again = again.map_err(|error| room.failed(error))?;
+            announce(&room, again, Some(en::CHANGED_MEANWHILE)).await
+        }
+        Err(error) => Err(room.failed(error)),
+        Ok(report) => {
+            let is_folder_gone = report.plan.is_whole()
+                && !report.plan.keeps_context
+                && room
+                    .store
+                    .clone()
+                    .remove_forgotten()
+                    .await
+                    .map_err(|error| room.failed(error))?;
+            Ok(page(&room, &record(&room, &report, is_folder_gone)))
+        }
+    }
+}
+
+/// The record of what is gone.
+fn record(room: &Room, report: &ForgetReport, is_folder_gone: bool) -> Markup {
+    let now = room.here.app.house.clock().now().timestamp();
+    let numbers: Vec<String> = report
+        .plan
+        .numbers()
+        .take(40)
+        .map(|range| match range.start() == range.end() {
+            true => range.start().to_string(),
+            false => format!("{}–{}", range.start(), range.end()),
+        })
+        .collect();
+    html! {
+        h1 { (en::GONE_TITLE) }
+        p role="status" { (en::GONE_AT) " " (moment(now, &room.zone())) "." }
+        (list(&report.plan))
+        dl.facts {
+            div { dt { (en::REMOVED_FILES) } dd { (counted(report.removed.len() as u64, en::MESSAGES)) } }
+            div { dt { (en::RECORDED) } dd { (counted(report.numbers, en::NUMBERS_COUNTED)) } }
+            @if !numbers.is_empty() { div { dt { (en::NUMBERS_WORD) } dd { (numbers.join(", ")) } } }
+        }
+        p { (en::RECORD_EXPLAINED) }
+        @if is_folder_gone { p { (en::FOLDER_GONE) } }
+        @for left in &report.left { p.failure { (left) ". " ((room.here.app.advice.finding)(left)) } }
+        p { a href=(link::of("timeline", &room.scope)) { (en::BACK_TO_TIMELINE) } " · " a href="/" { (en::TO_CONVERSATIONS) } }
+    }
+}

@@ -1,0 +1,168 @@
+//! What is to be forgotten, as the owner selected it.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use jiff::civil::Date;
+use sottovoce::context::recall::SearchQuery;
+use sottovoce::{ConversationStore, Result, StoredMessage};
+
+use crate::english as en;
+use crate::failure::Failure;
+use crate::room::Room;
+
+/// How many numbers one read covers.
+const STEP: u64 = 4096;
+/// Among how many of the newest messages speakers are looked for.
+const SPEAKERS: usize = 256;
+
+/// The fields of a form that selects something.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    pub(crate) what: String,
+    pub(crate) seqs: Vec<u64>,
+    pub(crate) numbers: String,
+    pub(crate) day: String,
+    pub(crate) speaker: String,
+    pub(crate) query: String,
+}
+
+/// What a selection means.
+pub(crate) enum Selected {
+    Numbers(Vec<RangeInclusive<u64>>),
+    Whole,
+}
+
+impl Selection {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        let mut selection = Self::default();
+        for (name, value) in form_urlencoded::parse(bytes) {
+            match &*name {
+                "what" => selection.what = value.into_owned(),
+                "seq" => selection.seqs.extend(value.parse::<u64>()),
+                "numbers" => selection.numbers = value.into_owned(),
+                "day" => selection.day = value.into_owned(),
+                "speaker" => selection.speaker = value.into_owned(),
+                "q" => selection.query = value.into_owned(),
+                _ => {}
+            }
+        }
+        selection
+    }
+
+    pub(crate) async fn find(&self, room: &Room) -> Result<Selected, Failure> {
+        let numbers = match self.what.as_str() {
+            "picked" => self.seqs.clone().into_iter().map(|seq| seq..=seq).collect(),
+            "numbers" => ranges(&self.numbers)
+                .ok_or_else(|| room.here.wrong(en::NOT_NUMBERS, en::WRITE_NUMBERS))?,
+            "day" => {
+                let wrong = || room.here.wrong(en::NOT_A_DAY, en::WRITE_A_DAY);
+                let day: Date = self.day.parse().map_err(|_| wrong())?;
+                self.of_day(room, day).await.map_err(|error| room.failed(error))?
+            }
+            "person" => {
+                let is_meant = |stored: &StoredMessage| {
+                    stored.message.speaker().unwrap_or_default() == self.speaker
+                };
+                all(room, is_meant).await.map_err(|error| room.failed(error))?
+            }
+            "found" => {
+                let query = SearchQuery::parse(&self.query);
+                let found = room.conversation.index().search(&query, None, usize::MAX).await;
+                let found = found.map_err(|error| room.failed(error))?;
+                found.hits.iter().map(|stored| stored.seq..=stored.seq).collect()
+            }
+            "whole" => return Ok(Selected::Whole),
+            _ => return Err(room.here.wrong(en::NOTHING_SELECTED, en::SELECT_SOMETHING)),
+        };
+        let last = room.store.read_tail(0).await.map_err(|error| room.failed(error))?.last_seq;
+        let numbers: Vec<RangeInclusive<u64>> = numbers
+            .into_iter()
+            .map(|range: RangeInclusive<u64>| *range.start()..=(*range.end()).min(last))
+            .filter(|range| !range.is_empty() && *range.start() > 0)
+            .collect();
+        match numbers.is_empty() {
+            true => Err(room.here.wrong(en::NOTHING_SELECTED, en::SELECT_SOMETHING)),
+            false => Ok(Selected::Numbers(merged(numbers))),
+        }
+    }
+
+    /// The messages that were said on a day of this machine's calendar.
+    async fn of_day(&self, room: &Room, day: Date) -> Result<Vec<RangeInclusive<u64>>> {
+        let zone = room.zone();
+        let invalid = |_| sottovoce::Error::InvalidMessage { reason: "there is no such day" };
+        let start = day.to_zoned(zone.clone()).map_err(invalid)?.timestamp();
+        let end = day.tomorrow().and_then(|day| day.to_zoned(zone)).map_err(invalid)?.timestamp();
+        let read = room.store.read_times(start..end).await?;
+        Ok(read.messages.iter().map(|stored| stored.seq..=stored.seq).collect())
+    }
+}
+
+/// The numbers of all messages that are meant.
+async fn all(
+    room: &Room,
+    is_meant: impl Fn(&StoredMessage) -> bool,
+) -> Result<Vec<RangeInclusive<u64>>> {
+    let last = room.store.read_tail(0).await?.last_seq;
+    let mut numbers = Vec::new();
+    for first in (1..=last).step_by(STEP as usize) {
+        let read = room.store.read_seqs(first..=last.min(first + STEP - 1)).await?;
+        let meant = read.messages.iter().filter(|stored| is_meant(stored));
+        numbers.extend(meant.map(|stored| stored.seq..=stored.seq));
+    }
+    Ok(numbers)
+}
+
+/// The speakers of the newest messages, for the owner to choose from.
+pub(crate) async fn speakers(room: &Room) -> Result<BTreeSet<String>> {
+    let read = room.store.read_tail(SPEAKERS).await?;
+    Ok(read
+        .messages
+        .iter()
+        .filter_map(|stored| stored.message.speaker().map(str::to_owned))
+        .collect())
+}
+
+/// "7, 9-12" as ranges; `None` if it is something else.
+fn ranges(text: &str) -> Option<Vec<RangeInclusive<u64>>> {
+    let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
+    text.split([',', ';'])
+        .filter(|part| !part.trim().is_empty())
+        .map(|part| match part.split_once(['-', '–']) {
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                (first <= last).then_some(first..=last)
+            }
+            None => number(part).map(|number| number..=number),
+        })
+        .collect()
+}
+
+/// Merges overlapping and neighbouring ranges.
+fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
+    ranges.sort_by_key(|range| *range.start());
+    let mut merged: Vec<RangeInclusive<u64>> = Vec::new();
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if *range.start() <= last.end().saturating_add(1) => {
+                *last = *last.start()..=*last.end().max(range.end());
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_ranges_are_understood_and_nonsense_is_not() {
+        assert_eq!(ranges("7, 9-12").unwrap(), [7..=7, 9..=12]);
+        for wrong in ["0", "a", "9-3", "1-2-3", "-1", "18446744073709551616"] {
+            assert!(ranges(wrong).is_none(), "{wrong}");
+        }
+        assert_eq!(merged(vec![7..=9, 1..=3, 4..=5, 8..=8]), [1..=5, 7..=9]);
+    }
+}

@@ -1,0 +1,119 @@
+//! Health: the checks of the set-up, and of every file, with what to do about each finding.
+
+use axum::response::{IntoResponse, Redirect, Response};
+use http::StatusCode;
+use maud::{Markup, html};
+use sottovoce::admin::{Report, scopes};
+
+use crate::app::{Check, CheckState};
+use crate::deed::Verified;
+use crate::english as en;
+use crate::failure::Failure;
+use crate::html::{Place, Shell, counted, layout, one_line};
+use crate::room::Here;
+
+/// The most findings of one conversation on the page.
+const SHOWN: usize = 40;
+
+/// The checks of the set-up need no open store: a damaged one, or one under another key, gets its page too.
+pub(crate) async fn show(here: Here) -> Markup {
+    let checks = match &here.app.checks {
+        Some(checks) => checks().await,
+        None => Vec::new(),
+    };
+    let verified = here.app.verifying.now();
+    let main = html! {
+        h1 { (en::HEALTH) }
+        @if !checks.is_empty() {
+            h2 { (en::SET_UP) }
+            ul.checks { @for check in &checks { (line(check)) } }
+        }
+        h2 { (en::EVERY_FILE) }
+        p { (en::VERIFY_INTRO) }
+        (progress_of(&verified))
+        @if verified.running.is_none() {
+            form method="post" action="/verify" {
+                (here.visit.csrf_field())
+                button.primary { (en::VERIFY) }
+            }
+        }
+        @if let Some(ended) = &verified.ended { p.muted { (en::VERIFIED_AT) " " (ended.strftime("%-d %B %Y, %H:%M")) } }
+        @for (scope, result) in &verified.results {
+            section.verified {
+                h3 { bdi { (one_line(&en::scope_name(scope))) } }
+                @match result {
+                    Ok(report) => (sound(&here, report)),
+                    Err(error) => p.failure { (error) },
+                }
+            }
+        }
+    };
+    let mut shell = Shell::at(Place::Health, en::HEALTH);
+    shell.refresh = verified.running.is_some();
+    layout(&here.visit, &shell, &main)
+}
+
+fn line(check: &Check) -> Markup {
+    let (class, word) = match check.state {
+        CheckState::Good => ("good", en::GOOD),
+        CheckState::Warn => ("warn", en::WARN),
+        CheckState::Bad => ("bad", en::BAD),
+    };
+    html! {
+        li class=(class) {
+            span.state { (word) } " " strong { (check.about) } " " span dir="auto" { (check.what) }
+            @if let Some(advice) = &check.advice { pre.advice tabindex="0" { (advice) } }
+        }
+    }
+}
+
+fn progress_of(verified: &Verified) -> Markup {
+    html! {
+        div #progress data-refresh=[verified.running.is_some().then_some("")] {
+            @if let Some((scope, (done, total))) = &verified.running {
+                label { (en::VERIFYING) " " bdi { (one_line(&en::scope_name(scope))) }
+                    progress max=((*total).max(1)) value=(done) {}
+                }
+            }
+        }
+    }
+}
+
+fn sound(here: &Here, report: &Report) -> Markup {
+    html! {
+        p {
+            @if report.is_sound() { span.good { (en::SOUND) } } @else { span.bad { (en::NOT_SOUND) } }
+            " " (counted(report.messages as u64, en::MESSAGES)) ", " (counted(report.forgotten, en::NUMBERS_GONE)) "."
+        }
+        @if !report.findings.is_empty() {
+            ul.checks {
+                @for finding in report.findings.iter().take(SHOWN) {
+                    li class=(if finding.kind.is_problem() { "bad" } else { "warn" }) {
+                        span.state { (if finding.kind.is_problem() { en::BAD } else { en::WARN }) } " "
+                        span dir="auto" { (finding) }
+                        p.advice { ((here.app.advice.finding)(finding)) }
+                    }
+                }
+            }
+            @if report.findings.len() > SHOWN { p.muted { (en::and_more((report.findings.len() - SHOWN) as u64)) } }
+        }
+    }
+}
+
+/// How far the check of every file is.
+pub(crate) async fn progress(here: Here) -> Response {
+    let verified = here.app.verifying.now();
+    match verified.running {
+        Some(_) => progress_of(&verified).into_response(),
+        None => StatusCode::RESET_CONTENT.into_response(),
+    }
+}
+
+/// Begins to check every file of the store.
+pub(crate) async fn verify(here: Here) -> Result<Redirect, Failure> {
+    let open = here.store()?;
+    let root = open.config().storage_root().map_err(|error| here.failed(error))?;
+    let all = scopes(&root).map_err(|error| here.failed(error))?;
+    here.app.verifying.begin(open, all);
+    Ok(Redirect::to("/health"))
+}

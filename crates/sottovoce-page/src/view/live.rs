@@ -1,0 +1,40 @@
+//! What a page asks by itself: whether something was said or forgotten since.
+
+use axum::extract::Query;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde::Deserialize;
+use sottovoce::store::StoreBackend;
+
+use crate::failure::Failure;
+use crate::room::{Here, Room};
+use crate::view::timeline::{PAGE, after, rows};
+
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    /// The highest number that the page knows, and how many numbers it knows to be forgotten.
+    after: u64,
+    gone: u64,
+}
+
+/// The messages after a number as markup; nothing if there are none; 205 if the page has to be loaded again.
+pub(crate) async fn follow(room: Room, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    let state = room.store.state().await.map_err(|error| room.failed(error))?;
+    let gone: Vec<_> = state.forgotten().collect();
+    let gone_now: u64 = gone.iter().map(|range| range.end() - range.start() + 1).sum();
+    if gone_now != asked.gone || state.last_seq < asked.after {
+        return Ok(StatusCode::RESET_CONTENT.into_response());
+    }
+    if state.last_seq == asked.after {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let slice = after(&room.store, asked.after, PAGE).await.map_err(|error| room.failed(error))?;
+    let last = slice.last.max(if slice.has_after { 0 } else { state.last_seq });
+    let markup = rows(&room, &slice.messages, &gone, None);
+    Ok(([("x-last", last.to_string())], markup).into_response())
+}
+
+/// Tells a page that it is still let in. A locked one is refused before it gets here.
+pub(crate) async fn entry(_: Here) -> StatusCode {
+    StatusCode::NO_CONTENT
+}

@@ -1,0 +1,249 @@
+//! Search over all conversations, or over one: exact words, newest first, or what fits best.
+
+use std::sync::Arc;
+
+use axum::extract::Query;
+use maud::{Markup, html};
+use serde::Deserialize;
+use sottovoce::admin::scopes;
+use sottovoce::context::recall::{RecallQuery, SearchQuery};
+use sottovoce::{Conversation, Scope, StoredMessage};
+
+use crate::english as en;
+use crate::failure::{Failure, with_causes};
+use crate::html::{Marks, Place, Shell, article, counted, date, layout, local, name, one_line};
+use crate::link;
+use crate::room::{Here, Room};
+
+/// The most hits on the page.
+const SHOWN: usize = 40;
+
+#[derive(Deserialize, Default)]
+pub(crate) struct Asked {
+    #[serde(default)]
+    q: String,
+    /// The conversation; empty for all of them.
+    #[serde(default)]
+    of: String,
+    #[serde(default)]
+    from: String,
+    #[serde(default)]
+    speaker: String,
+    #[serde(default)]
+    since: String,
+    #[serde(default)]
+    until: String,
+    #[serde(default)]
+    by: String,
+}
+
+/// A hit, with the score of the ranking if there is one.
+struct Hit {
+    stored: Arc<StoredMessage>,
+    title: Option<String>,
+    score: Option<f32>,
+}
+
+#[derive(Default)]
+struct Found {
+    hits: Vec<Hit>,
+    total: u64,
+    /// How many matches each conversation has.
+    by_scope: Vec<(Scope, Option<String>, u64)>,
+    unreadable: Vec<(Scope, String)>,
+}
+
+pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Markup, Failure> {
+    let open = here.store()?;
+    let root = open.config().storage_root().map_err(|error| here.failed(error))?;
+    let all = scopes(&root).map_err(|error| here.failed(error))?;
+    let query = SearchQuery::parse(&asked.text());
+    let is_ranked = asked.by == "fit";
+    let is_asked = if is_ranked { !asked.q.trim().is_empty() } else { !query.is_empty() };
+    let found = match is_asked {
+        true => Some(find(&here, &asked, &query, &all).await?),
+        false => None,
+    };
+    let main = html! {
+        h1 { (en::SEARCH) }
+        (form(&asked, &all))
+        @if let Some(unknown) = query.unknown.first() {
+            p.failure role="alert" { "“" (one_line(unknown)) "” " (en::NOT_UNDERSTOOD) }
+        }
+        @if let Some(found) = &found { (results(&here, &asked, found)) }
+        @else { p.muted { (en::SEARCH_HELP) } }
+    };
+    Ok(layout(&here.visit, &Shell::at(Place::Search, en::SEARCH), &main))
+}
+
+fn form(asked: &Asked, all: &[Scope]) -> Markup {
+    let roles = [
+        ("", en::ANYBODY),
+        ("me", en::PEOPLE),
+        ("assistant", en::ASSISTANT),
+        ("tool", en::TOOL),
+        ("system", en::SYSTEM),
+    ];
+    html! {
+        form.search method="get" action="/search" role="search" {
+            label.wide { (en::WORDS) input type="search" name="q" value=(asked.q) dir="auto" autocomplete="off"; }
+            fieldset {
+                legend.hidden { (en::HOW) }
+                label.check { input type="radio" name="by" value="words" checked[asked.by != "fit"]; (en::BY_WORDS) }
+                label.check { input type="radio" name="by" value="fit" checked[asked.by == "fit"]; (en::BY_FIT) }
+            }
+            details open[asked.is_narrowed()] {
+                summary { (en::NARROW) }
+                div.filters {
+                    label { (en::CONVERSATION) select name="of" {
+                        option value="" { (en::ALL_OF_THEM) }
+                        @for scope in all.iter().take(200) {
+                            @let text = scope.to_string();
+                            option value=(text) selected[asked.of == text] { (one_line(&en::scope_name(scope))) }
+                        }
+                    } }
+                    label { (en::SAID_BY) select name="from" {
+                        @for (value, text) in roles { option value=(value) selected[asked.from == value] { (text) } }
+                    } }
+                    label { (en::SPEAKER) input name="speaker" value=(asked.speaker) dir="auto"; }
+                    label { (en::SINCE) input type="date" name="since" value=(asked.since); }
+                    label { (en::UNTIL) input type="date" name="until" value=(asked.until); }
+                }
+            }
+            button.primary { (en::SEARCH) }
+        }
+    }
+}
+
+async fn find(
+    here: &Here,
+    asked: &Asked,
+    query: &SearchQuery,
+    all: &[Scope],
+) -> Result<Found, Failure> {
+    let only: Option<Scope> = match asked.of.as_str() {
+        "" => None,
+        of => Some(of.parse().map_err(|_| here.not_found(en::NO_SUCH_CONVERSATION))?),
+    };
+    let mut found = Found::default();
+    for scope in all.iter().filter(|scope| only.as_ref().is_none_or(|only| only == *scope)) {
+        let room = Room::open(here.clone(), scope.clone()).await;
+        let searched = match room {
+            Err(Failure::Library(_, error)) => Err(with_causes(&*error)),
+            Err(failure) => return Err(failure),
+            Ok(room) => in_one(here, asked, query, &room.conversation)
+                .await
+                .map(|(hits, total)| (room, hits, total))
+                .map_err(|error| with_causes(&error)),
+        };
+        match searched {
+            Err(error) => found.unreadable.push((scope.clone(), error)),
+            Ok((room, hits, total)) => {
+                let title = room.title().map(str::to_owned);
+                found.total += total;
+                if total > 0 {
+                    found.by_scope.push((scope.clone(), title.clone(), total));
+                }
+                found.hits.extend(hits.into_iter().map(|(stored, score)| Hit {
+                    stored,
+                    title: title.clone(),
+                    score,
+                }));
+            }
+        }
+    }
+    found.hits.sort_by(|a, b| {
+        let place = |hit: &Hit| (hit.stored.ordered_at(), hit.stored.seq);
+        let by_score = b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0));
+        by_score.then_with(|| place(b).cmp(&place(a)))
+    });
+    found.hits.truncate(SHOWN);
+    Ok(found)
+}
+
+/// The hits in one conversation with their scores, and how many there are in all.
+async fn in_one(
+    here: &Here,
+    asked: &Asked,
+    query: &SearchQuery,
+    conversation: &Conversation,
+) -> sottovoce::Result<(Vec<(Arc<StoredMessage>, Option<f32>)>, u64)> {
+    let index = conversation.index();
+    let found = if asked.by == "fit" {
+        let now = here.app.house.clock().now();
+        let recalled = index.find_in(&RecallQuery::new(&asked.q, now, SHOWN), None).await?;
+        let hits: Vec<_> =
+            recalled.hits.into_iter().map(|hit| (hit.stored, Some(hit.hit.score))).collect();
+        let total = hits.len() as u64;
+        (hits, total)
+    } else {
+        let found = index.search(query, None, SHOWN).await?;
+        (found.hits.into_iter().map(|stored| (stored, None)).collect(), found.total)
+    };
+    index.save_in_background();
+    Ok(found)
+}
+
+fn results(here: &Here, asked: &Asked, found: &Found) -> Markup {
+    let zone = here.zone();
+    html! {
+        p.muted role="status" {
+            @if found.hits.is_empty() { (en::NOTHING_FOUND) }
+            @else if (found.hits.len() as u64) < found.total { (en::some_of(found.hits.len() as u64, &counted(found.total, en::HITS))) }
+            @else { (counted(found.total, en::HITS)) }
+        }
+        @for hit in &found.hits {
+            @let scope = &*hit.stored.scope;
+            section.hit {
+                p.place {
+                    a href=(link::message(scope, hit.stored.seq)) { bdi { (name(scope, hit.title.as_deref())) } ", " (date(local(hit.stored.message.said_at(), &zone).date())) }
+                    @if let Some(score) = hit.score { span.muted { " " (en::FITS) " " (format!("{score:.2}")) } }
+                }
+                (article(&hit.stored, &zone, &Marks::default()))
+            }
+        }
+        @if asked.by != "fit" && !here.visit.read_only {
+            @for (scope, title, total) in &found.by_scope {
+                form method="post" action=(link::of("forget", scope)) {
+                    (here.visit.csrf_field())
+                    input type="hidden" name="q" value=(asked.text());
+                    button.danger name="what" value="found" { (en::forget_found(&counted(*total, en::MESSAGES), &name(scope, title.as_deref()))) }
+                }
+            }
+        }
+        @for (scope, error) in &found.unreadable {
+            div.failure role="alert" { p { bdi { (one_line(&en::scope_name(scope))) } ": " (en::UNREADABLE) } p.what { (error) } }
+        }
+    }
+}
+
+impl Asked {
+    fn is_narrowed(&self) -> bool {
+        [&self.of, &self.from, &self.speaker, &self.since, &self.until]
+            .iter()
+            .any(|field| !field.is_empty())
+    }
+
+    /// The words with the filters, as a search is written.
+    fn text(&self) -> String {
+        let mut text = self.q.clone();
+        let day = |day: &str, by: i64| -> Option<String> {
+            let day: jiff::civil::Date = day.parse().ok()?;
+            Some(day.checked_add(jiff::Span::new().days(by)).ok()?.to_string())
+        };
+        let speaker = self.speaker.replace('"', "");
+        for (filter, value) in [
+            ("from", Some(self.from.clone())),
+            ("speaker", Some(speaker)),
+            // `after:` and `before:` leave out the days that they name.
+            ("after", day(&self.since, -1)),
+            ("before", day(&self.until, 1)),
+        ] {
+            if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
+                let quote = if value.contains(char::is_whitespace) { "\"" } else { "" };
+                text.push_str(&format!(" {filter}:{quote}{value}{quote}"));
+            }
+        }
+        text
+    }
+}
