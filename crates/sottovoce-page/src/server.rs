@@ -1,5 +1,7 @@
 //! What every request passes: the names of this server, the size and time of bodies, getting in, and the headers of answers.
 
+mod reply;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,13 +9,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
-use http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
-    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-};
+use http::header::{ALLOW, CONNECTION, HeaderValue, SET_COOKIE};
 use http::{HeaderMap, Method, Request, StatusCode};
-use http_body::Body as _;
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use sottovoce_connections::{Client, ConnectionLimits, Listener, ReadError, accept};
 use subtle::ConstantTimeEq;
@@ -35,18 +32,12 @@ const LONGEST_BODY: usize = 4 << 20;
 /// How long a request's head, and its body, may take.
 const HEAD: Duration = Duration::from_secs(15);
 const BODY: Duration = Duration::from_secs(15);
-/// How long a browser may leave an answer unread, and how many pieces of one wait for it.
-const UNREAD: Duration = Duration::from_secs(30);
-const WAITING: usize = 16;
 /// The most connections. One more closes the one that has been idle longest.
 const CONNECTIONS: usize = 256;
 /// How long answers in progress may take once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// How often sessions that are idle too long are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
-
-/// Nothing is loaded from anywhere but here, and nothing is inline.
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// What stands between the network and the views.
 pub(crate) struct Door {
@@ -278,7 +269,7 @@ async fn respond(
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {
         response = failure.page(&door.app.advice);
     }
-    protect(response.headers_mut());
+    reply::protect(response.headers_mut());
     let status = response.status();
     if status == StatusCode::METHOD_NOT_ALLOWED {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
@@ -288,64 +279,12 @@ async fn respond(
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     let (head, body) = response.into_parts();
-    http::Response::from_parts(head, sent(body).await)
-}
-
-/// A page is sent whole. What takes longer is sent as it comes; if the browser leaves, it is dropped.
-async fn sent(mut body: Body) -> sottovoce_connections::Body {
-    if body.size_hint().exact().is_some() {
-        let whole = body.collect().await;
-        return whole.map_or_else(|_| sottovoce_connections::Body::empty(), |whole| whole.to_bytes().into());
-    }
-    let (sender, pieces) = sottovoce_connections::pieces(WAITING);
-    tokio::spawn(async move {
-        loop {
-            let frame = tokio::select! {
-                frame = body.frame() => frame,
-                () = sender.closed() => return,
-            };
-            match frame.map(|frame| frame.map(http_body::Frame::into_data)) {
-                Some(Ok(Ok(piece))) if sender.send(piece, UNREAD).await => {}
-                Some(Ok(Err(_))) => {}
-                Some(_) => return,
-                None => return sender.complete(),
-            }
-        }
-    });
-    pieces
-}
-
-/// Adds the headers that every answer has.
-fn protect(headers: &mut HeaderMap) {
-    let fixed: [(HeaderName, &str); 6] = [
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (X_FRAME_OPTIONS, "DENY"),
-        // With `no-referrer`, browsers would not name the origin of forms either.
-        (REFERRER_POLICY, "same-origin"),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        (
-            HeaderName::from_static("permissions-policy"),
-            "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-        ),
-    ];
-    for (name, value) in fixed {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    if !headers.contains_key(CONTENT_SECURITY_POLICY) {
-        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    }
-    if !headers.contains_key(CACHE_CONTROL) {
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    if !headers.contains_key(CONTENT_TYPE) {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    }
+    http::Response::from_parts(head, reply::sent(body).await)
 }
 
 /// Serves until `stop` is cancelled. Answers in progress then have a moment.
 pub(crate) async fn serve(listener: Listener, door: Arc<Door>, stop: CancellationToken) {
-    let limits = ConnectionLimits { connections: CONNECTIONS, head: HEAD, unread: UNREAD };
+    let limits = ConnectionLimits { connections: CONNECTIONS, head: HEAD, unread: reply::UNREAD };
     let answering = Arc::clone(&door);
     let answer = move |request, client| respond(Arc::clone(&answering), request, client);
     tokio::select! {

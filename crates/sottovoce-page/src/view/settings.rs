@@ -218,13 +218,14 @@ async fn window(room: &Room, change: &Change) -> Result<(), Failure> {
 async fn edit_persona(room: &Room, change: &Change) -> Result<(), Failure> {
     let Scope::Named { id } = &room.scope else { return Err(room.here.not_found(en::NO_PERSONA)) };
     let wrong = || room.here.wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER);
-    let mut persona = PersonaChange::default();
-    persona.system_prompt = Some(change.system.trim().to_owned());
-    persona.personality = Some(change.personality.trim().to_owned());
-    persona.temperature = Some(change.temperature.parse().map_err(|_| wrong())?);
-    persona.expiry_days = Some(change.days.parse().map_err(|_| wrong())?);
-    let mut update = PersonaConversationChange::default();
-    update.persona = persona;
+    let persona = PersonaChange {
+        system_prompt: Some(change.system.trim().to_owned()),
+        personality: Some(change.personality.trim().to_owned()),
+        temperature: Some(change.temperature.parse().map_err(|_| wrong())?),
+        expiry_days: Some(change.days.parse().map_err(|_| wrong())?),
+        ..PersonaChange::default()
+    };
+    let update = PersonaConversationChange { persona, ..PersonaConversationChange::default() };
     let open = room.here.store()?;
     open.contexts().update(id, update).await.map_err(|error| room.failed(error))?;
     Ok(())
@@ -278,7 +279,7 @@ fn announce(
     effect: LimitsEffect,
     notice: Option<&str>,
 ) -> Markup {
-    let (hides, returns) = (effect.hides.clone(), effect.returns.clone());
+    let (hides, returns) = (effect.hides, effect.returns);
     let shown = wanted.unwrap_or_else(|| room.here.app.house.config().retention());
     let number = room.here.app.announced.keep(&room.scope, Plan::Limits(wanted, effect));
     let main = html! {
