@@ -1,10 +1,12 @@
 """Pictures of the views, for the README and for whoever looks at the design."""
 
 import sys
+from io import BytesIO
 from pathlib import Path
 
 from content import household
 from house import Model, Store
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 SIZES = {"light": (1200, 860, "light"), "dark": (1200, 860, "dark"), "phone": (390, 780, "light")}
@@ -27,7 +29,9 @@ def shoot(browser, folder, only=()):
                     for step in go[1:]:
                         step(page)
                     page.wait_for_timeout(150)
-                    page.screenshot(path=str(folder / f"{name}-{look}.png"))
+                    picture = Image.open(BytesIO(page.screenshot()))
+                    # A page has few colours, so the file is small.
+                    picture.convert("RGB").quantize(64).save(folder / f"{name}-{look}.png", optimize=True)
             context.close()
 
 
