@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::response::{IntoResponse, Redirect, Response};
 use http::StatusCode;
-use maud::html;
+use maud::{Markup, html};
 use sottovoce::Error;
 
 use crate::app::Advice;
@@ -32,17 +32,27 @@ pub(crate) enum Failure {
 impl Failure {
     /// The page that tells it.
     pub(crate) fn page(self, advice: &Advice) -> Response {
-        let (visit, status, title, what, help) = match self {
-            Self::Plain(status, text) => return (status, text).into_response(),
+        let (visit, status, title) = match &self {
+            Self::Plain(status, text) => return (*status, *text).into_response(),
             Self::PassphraseNeeded(visit) => {
-                let main =
-                    html! { h1 { (en::PASSPHRASE_TITLE) } (passphrase_form(&visit.csrf, None)) };
-                let page = layout(&visit, &Shell::outside(en::PASSPHRASE_TITLE), &main);
-                return (StatusCode::UNAUTHORIZED, page).into_response();
+                (visit, StatusCode::UNAUTHORIZED, en::PASSPHRASE_TITLE)
             }
+            Self::Nothing(visit) => (visit, StatusCode::OK, en::NOTHING_TITLE),
+            Self::Library(visit, error) => (visit, status(error), en::FAILED_TITLE),
+            Self::NotFound(visit, _) => (visit, StatusCode::NOT_FOUND, en::NOT_FOUND_TITLE),
+            Self::Wrong(visit, ..) => (visit, StatusCode::UNPROCESSABLE_ENTITY, en::WRONG_TITLE),
+        };
+        let main = html! { h1 { (title) } (self.content(advice)) };
+        (status, layout(visit, &Shell::outside(title), &main)).into_response()
+    }
+
+    /// What is wrong and what to do, without a page around it.
+    pub(crate) fn content(&self, advice: &Advice) -> Markup {
+        let (what, help) = match self {
+            Self::Plain(_, text) => ((*text).to_owned(), ""),
+            Self::PassphraseNeeded(visit) => return passphrase_form(&visit.csrf, None),
             Self::Nothing(visit) => {
-                let main = html! {
-                    h1 { (en::NOTHING_TITLE) }
+                return html! {
                     p { (en::NOTHING_YET) }
                     @if !visit.read_only {
                         form method="post" action="/begin" {
@@ -52,29 +62,18 @@ impl Failure {
                         }
                     }
                 };
-                let page = layout(&visit, &Shell::outside(en::NOTHING_TITLE), &main);
-                return page.into_response();
             }
-            Self::Library(visit, error) => {
-                let status = status(&error);
-                (visit, status, en::FAILED_TITLE, with_causes(&*error), (advice.error)(&error))
-            }
-            Self::NotFound(visit, what) => {
-                (visit, StatusCode::NOT_FOUND, en::NOT_FOUND_TITLE, what.to_owned(), en::GO_BACK)
-            }
-            Self::Wrong(visit, what, help) => {
-                (visit, StatusCode::UNPROCESSABLE_ENTITY, en::WRONG_TITLE, what, help)
-            }
+            Self::Library(_, error) => (with_causes(&**error), (advice.error)(error)),
+            Self::NotFound(_, what) => ((*what).to_owned(), en::GO_BACK),
+            Self::Wrong(_, what, help) => (what.clone(), *help),
         };
-        let main = html! {
-            h1 { (title) }
+        html! {
             div.failure role="alert" {
                 p.what dir="auto" { (what) }
                 @if !help.is_empty() { p { (help) } }
             }
             p { a href="/" { (en::TO_CONVERSATIONS) } " · " a href="/health" { (en::HEALTH) } }
-        };
-        (status, layout(&visit, &Shell::outside(title), &main)).into_response()
+        }
     }
 }
 

@@ -8,6 +8,6 @@ mod words;
 
 pub(crate) use chart::{Bar, bars, line};
 pub(crate) use format::{counted, date, duration, local, moment, name, one_line, size};
-pub(crate) use layout::{Place, Shell, Visit, layout};
+pub(crate) use layout::{Place, Shell, Visit, around, layout};
 pub(crate) use message::{Marks, article, who};
 pub(crate) use words::{cut, words};

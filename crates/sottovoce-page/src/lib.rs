@@ -15,6 +15,7 @@ mod enter;
 mod failure;
 mod house;
 mod html;
+mod later;
 mod link;
 mod page;
 mod room;

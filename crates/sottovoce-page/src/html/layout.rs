@@ -1,6 +1,6 @@
 //! The frame of every page: head, navigation, and where the content goes.
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sottovoce::Scope;
 
 use crate::assets::{ICON, SCRIPT, STYLE};
@@ -120,6 +120,17 @@ pub(crate) fn layout(visit: &Visit, shell: &Shell<'_>, main: &Markup) -> Markup 
             main #main tabindex="-1" { (main) }
         },
     )
+}
+
+/// A page in two parts, between which its further content comes.
+pub(crate) fn around(visit: &Visit, shell: &Shell<'_>, first: &Markup) -> (String, String) {
+    // Nothing that was said can hold this, since it is escaped.
+    const PLACE: &str = "<!--further-->";
+    let page = layout(visit, shell, &html! { (first) (PreEscaped(PLACE)) }).into_string();
+    match page.split_once(PLACE) {
+        Some((before, after)) => (before.to_owned(), after.to_owned()),
+        None => (page, String::new()),
+    }
 }
 
 fn document(title: &str, refresh: bool, body: &Markup) -> Markup {

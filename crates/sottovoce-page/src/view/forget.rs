@@ -5,6 +5,7 @@ mod selection;
 use std::ops::RangeInclusive;
 
 use axum::extract::Form;
+use axum::response::Response;
 use bytes::Bytes;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -15,6 +16,7 @@ use crate::deed::Plan;
 use crate::english as en;
 use crate::failure::Failure;
 use crate::html::{Marks, Place, Shell, article, counted, date, layout, local, moment, one_line};
+use crate::later;
 use crate::link;
 use crate::room::Room;
 use selection::{Selected, Selection, speakers};
@@ -86,15 +88,19 @@ fn export_forms(room: &Room) -> Markup {
 }
 
 /// Shows exactly what would go. Changes nothing.
-pub(crate) async fn plan(room: Room, body: Bytes) -> Result<Markup, Failure> {
-    let selection = Selection::read(&body);
-    let selected = selection.find(&room).await?;
-    let planned = match &selected {
-        Selected::Numbers(numbers) => room.store.plan_forget(numbers).await,
-        Selected::Whole => room.store.plan_forget_all().await,
+pub(crate) async fn plan(room: Room, body: Bytes) -> Result<Response, Failure> {
+    let (here, scope) = (room.here.clone(), room.scope.clone());
+    let title = room.title().map(str::to_owned);
+    let shell = Shell::of(Place::Forget, en::FORGET, &scope, title.as_deref());
+    let rest = async move {
+        let selected = Selection::read(&body).find(&room).await?;
+        let planned = match &selected {
+            Selected::Numbers(numbers) => room.store.plan_forget(numbers).await,
+            Selected::Whole => room.store.plan_forget_all().await,
+        };
+        announce(&room, planned.map_err(|error| room.failed(error))?, None).await
     };
-    let plan = planned.map_err(|error| room.failed(error))?;
-    announce(&room, plan, None).await
+    later::page(&here, &shell, html! { h1 { (en::WHAT_WILL_GO) } }, rest).await
 }
 
 async fn announce(
@@ -105,8 +111,7 @@ async fn announce(
     if plan.is_nothing() && !plan.is_whole() {
         return Err(room.here.wrong(en::ALREADY_GONE, en::SELECT_SOMETHING));
     }
-    let main = html! {
-        h1 { (en::WHAT_WILL_GO) }
+    Ok(html! {
         @if let Some(notice) = notice { p.failure role="alert" { (notice) } }
         (list(&plan))
         h2 { (en::WHAT_STAYS) }
@@ -122,8 +127,7 @@ async fn announce(
                 a.button href=(link::of("timeline", &room.scope)) { (en::KEEP_ALL) }
             }
         }
-    };
-    Ok(page(room, &main))
+    })
 }
 
 /// What goes, by kind.
@@ -202,7 +206,8 @@ pub(crate) async fn carry_out(room: Room, Form(agreed): Form<Agreed>) -> Result<
                 }
             };
             let again = again.map_err(|error| room.failed(error))?;
-            announce(&room, again, Some(en::CHANGED_MEANWHILE)).await
+            let anew = announce(&room, again, Some(en::CHANGED_MEANWHILE)).await?;
+            Ok(page(&room, &html! { h1 { (en::WHAT_WILL_GO) } (anew) }))
         }
         Err(error) => Err(room.failed(error)),
         Ok(report) => {

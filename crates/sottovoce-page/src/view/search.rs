@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::Query;
+use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::admin::scopes;
@@ -11,7 +12,8 @@ use sottovoce::{Conversation, Scope, StoredMessage};
 
 use crate::english as en;
 use crate::failure::{Failure, with_causes};
-use crate::html::{Marks, Place, Shell, article, counted, date, layout, local, name, one_line};
+use crate::html::{Marks, Place, Shell, article, counted, date, local, name, one_line};
+use crate::later;
 use crate::link;
 use crate::room::{Here, Room};
 
@@ -53,27 +55,30 @@ struct Found {
     unreadable: Vec<(Scope, String)>,
 }
 
-pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Markup, Failure> {
+pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Response, Failure> {
     let open = here.store()?;
     let root = open.config().storage_root().map_err(|error| here.failed(error))?;
     let all = scopes(&root).map_err(|error| here.failed(error))?;
     let query = SearchQuery::parse(&asked.text());
     let is_ranked = asked.by == "fit";
     let is_asked = if is_ranked { !asked.q.trim().is_empty() } else { !query.is_empty() };
-    let found = match is_asked {
-        true => Some(find(&here, &asked, &query, &all).await?),
-        false => None,
-    };
-    let main = html! {
+    let first = html! {
         h1 { (en::SEARCH) }
         (form(&asked, &all))
         @if let Some(unknown) = query.unknown.first() {
             p.failure role="alert" { "“" (one_line(unknown)) "” " (en::NOT_UNDERSTOOD) }
         }
-        @if let Some(found) = &found { (results(&here, &asked, found)) }
-        @else { p.muted { (en::SEARCH_HELP) } }
+        @if !is_asked { p.muted { (en::SEARCH_HELP) } }
     };
-    Ok(layout(&here.visit, &Shell::at(Place::Search, en::SEARCH), &main))
+    let searching = here.clone();
+    let rest = async move {
+        if !is_asked {
+            return Ok(html! {});
+        }
+        let found = find(&searching, &asked, &query, &all).await?;
+        Ok(results(&searching, &asked, &found))
+    };
+    later::page(&here, &Shell::at(Place::Search, en::SEARCH), first, rest).await
 }
 
 fn form(asked: &Asked, all: &[Scope]) -> Markup {

@@ -5,6 +5,7 @@ mod window;
 use std::collections::HashMap;
 
 use axum::extract::Form;
+use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::context::Placement;
@@ -16,6 +17,7 @@ use crate::deed::LastTurn;
 use crate::english as en;
 use crate::failure::Failure;
 use crate::html::{Place, Shell, counted, cut, layout, one_line, words};
+use crate::later;
 use crate::link;
 use crate::room::Room;
 
@@ -55,18 +57,26 @@ fn form(room: &Room, say: &str) -> Markup {
 }
 
 /// Builds the prompt that these words would get. Stores nothing.
-pub(crate) async fn explain(room: Room, Form(asked): Form<Asked>) -> Result<Markup, Failure> {
+pub(crate) async fn explain(room: Room, Form(asked): Form<Asked>) -> Result<Response, Failure> {
     if asked.say.trim().is_empty() {
         return Err(room.here.wrong(en::NO_WORDS, en::TYPE_SOME));
     }
-    let built = room.conversation.prompt(asked.say.trim()).await;
+    let first = html! { h1 { (en::SEES) } (form(&room, &asked.say)) };
+    let (here, scope) = (room.here.clone(), room.scope.clone());
+    let title = room.title().map(str::to_owned);
+    let shell = Shell::of(Place::Sees, en::SEES, &scope, title.as_deref());
+    let rest = async move { explained(&room, &asked.say).await };
+    later::page(&here, &shell, first, rest).await
+}
+
+/// The prompt, what was left out of it, and the last turns.
+async fn explained(room: &Room, say: &str) -> Result<Markup, Failure> {
+    let built = room.conversation.prompt(say.trim()).await;
     let (prompt, receipt) = built.map_err(|error| room.failed(error))?;
     let turns = room.here.app.last_turns.of(&room.scope);
     let cached = turns.first().map(|turn| in_cache(turn, &receipt));
-    let texts = texts(&room, &prompt, &receipt).await.map_err(|error| room.failed(error))?;
-    let main = html! {
-        h1 { (en::SEES) }
-        (form(&room, &asked.say))
+    let texts = texts(room, &prompt, &receipt).await.map_err(|error| room.failed(error))?;
+    Ok(html! {
         h2 { (en::THE_PROMPT) }
         (window::bar(&receipt, room.here.app.house.config().language_model.num_ctx))
         @match cached {
@@ -83,13 +93,12 @@ pub(crate) async fn explain(room: Room, Form(asked): Form<Asked>) -> Result<Mark
             }
             li.user {
                 p.why { span.tokens { (receipt.user_tokens) } " " (en::YOUR_WORDS) }
-                div.words dir="auto" { (asked.say) }
+                div.words dir="auto" { (cut(say, SHOWN * 4).0) }
             }
         }
         (left_out(&room.scope, &receipt, &texts))
-        (last_turns(&room, &turns))
-    };
-    Ok(page(&room, &main))
+        (last_turns(room, &turns))
+    })
 }
 
 fn included(receipt: &Receipt) -> impl Iterator<Item = &ReceiptEntry> {

@@ -1,0 +1,43 @@
+//! Pages whose content may take a while: their beginning is sent before it is there.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, stream};
+use http::header::CONTENT_TYPE;
+use maud::{Markup, html};
+
+use crate::failure::Failure;
+use crate::html::{Shell, around, layout};
+use crate::room::Here;
+
+/// How long the browser waits for a whole page, before it gets the beginning of one.
+const PATIENCE: Duration = Duration::from_millis(25);
+
+/// A page that begins with `first`, and goes on with what `rest` gives.
+///
+/// # Errors
+/// Those of `rest`, if it is quick. A later one becomes a part of the page.
+pub(crate) async fn page(
+    here: &Here,
+    shell: &Shell<'_>,
+    first: Markup,
+    rest: impl Future<Output = Result<Markup, Failure>> + Send + 'static,
+) -> Result<Response, Failure> {
+    let mut rest = Box::pin(rest);
+    if let Ok(rest) = tokio::time::timeout(PATIENCE, &mut rest).await {
+        let main = html! { (first) (rest?) };
+        return Ok(layout(&here.visit, shell, &main).into_response());
+    }
+    let (before, after) = around(&here.visit, shell, &first);
+    let app = std::sync::Arc::clone(&here.app);
+    let rest = async move {
+        let rest = rest.await.unwrap_or_else(|failure| failure.content(&app.advice));
+        rest.into_string() + &after
+    };
+    let pieces = stream::iter([before]).chain(stream::once(rest));
+    let body = Body::from_stream(pieces.map(Ok::<_, Infallible>));
+    Ok(([(CONTENT_TYPE, "text/html; charset=utf-8")], body).into_response())
+}
