@@ -177,6 +177,7 @@ fn no_circle_has_more_than_two_files() {
         "sottovoce-connections",
         "sottovoce-http",
         "sottovoce-import",
+        "sottovoce-page",
         "sottovoce-serve",
         "sottovoce-sync",
     ];

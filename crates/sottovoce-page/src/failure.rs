@@ -7,8 +7,8 @@ use http::StatusCode;
 use maud::{Markup, html};
 use sottovoce::Error;
 
-use crate::app::Advice;
 use crate::english as en;
+use crate::host::Advice;
 use crate::html::{Shell, Visit, layout};
 use crate::view::enter::passphrase_form;
 

@@ -1,5 +1,6 @@
 //! What all pages are made of.
 
+pub(crate) mod assets;
 mod chart;
 mod format;
 mod layout;

@@ -6,9 +6,12 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
+use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use maud::{Markup, html};
+use tokio::runtime::Handle;
 
+use crate::english as en;
 use crate::failure::Failure;
 use crate::html::{Shell, around, layout};
 use crate::room::Here;
@@ -26,15 +29,19 @@ pub(crate) async fn page(
     first: Markup,
     rest: impl Future<Output = Result<Markup, Failure>> + Send + 'static,
 ) -> Result<Response, Failure> {
-    let mut rest = Box::pin(rest);
+    // Ranking takes a processor for as long as a second, which other requests must not wait for.
+    let runtime = Handle::current();
+    let mut rest = tokio::task::spawn_blocking(move || runtime.block_on(rest));
+    let lost = |_| Err(Failure::Plain(StatusCode::INTERNAL_SERVER_ERROR, en::BROKE_OFF));
     if let Ok(rest) = tokio::time::timeout(PATIENCE, &mut rest).await {
-        let main = html! { (first) (rest?) };
+        let main = html! { (first) (rest.unwrap_or_else(lost)?) };
         return Ok(layout(&here.visit, shell, &main).into_response());
     }
     let (before, after) = around(&here.visit, shell, &first);
     let app = std::sync::Arc::clone(&here.app);
     let rest = async move {
-        let rest = rest.await.unwrap_or_else(|failure| failure.content(&app.advice));
+        let rest = rest.await.unwrap_or_else(lost);
+        let rest = rest.unwrap_or_else(|failure| failure.content(&app.advice));
         rest.into_string() + &after
     };
     let pieces = stream::iter([before]).chain(stream::once(rest));

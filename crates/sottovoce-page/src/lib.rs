@@ -8,11 +8,11 @@
 //! errors hold conversation text.
 
 mod app;
-mod assets;
 mod deed;
 mod english;
 mod enter;
 mod failure;
+mod host;
 mod house;
 mod html;
 mod later;
@@ -23,5 +23,5 @@ mod routes;
 mod server;
 mod view;
 
-pub use app::{Advice, Check, CheckState, Checks};
+pub use host::{Advice, Check, CheckState, Checks};
 pub use page::{Listening, Page, PageError};

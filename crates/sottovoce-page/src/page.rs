@@ -13,8 +13,9 @@ use sottovoce::{Clock, Config, EncryptionKey};
 use sottovoce_connections::Listener;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{Advice, App, Checks};
+use crate::app::App;
 use crate::enter::{Gate, Names};
+use crate::host::{Advice, Checks};
 use crate::house::House;
 use crate::server::{self, Door};
 

@@ -19,11 +19,11 @@ use tower_service::Service;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::app::App;
-use crate::assets;
+
 use crate::english as en;
 use crate::enter::{Entry, Gate, Names, NotOurs, cookie};
 use crate::failure::Failure;
-use crate::html::Visit;
+use crate::html::{Visit, assets};
 use crate::routes::{routes, stays_readable};
 use crate::view::enter::{closed, locked};
 

@@ -3,8 +3,8 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sottovoce::Scope;
 
-use crate::assets::{ICON, SCRIPT, STYLE};
 use crate::english as en;
+use crate::html::assets::{ICON, SCRIPT, STYLE};
 use crate::html::format::name;
 use crate::link;
 

@@ -5,10 +5,10 @@ use http::StatusCode;
 use maud::{Markup, html};
 use sottovoce::admin::{Report, scopes};
 
-use crate::app::{Check, CheckState};
 use crate::deed::Verified;
 use crate::english as en;
 use crate::failure::Failure;
+use crate::host::{Check, CheckState};
 use crate::html::{Place, Shell, counted, layout, one_line};
 use crate::room::Here;
 

@@ -11,9 +11,9 @@ pub(crate) const ICON: &str = "/icon.svg";
 /// The asset at a path. Assets tell nothing about the store, so nobody must be let in for them.
 pub(crate) fn find(path: &str) -> Option<Response> {
     let (kind, text) = match path {
-        "/style.css" => ("text/css; charset=utf-8", include_str!("../assets/style.css")),
-        "/page.js" => ("text/javascript; charset=utf-8", include_str!("../assets/page.js")),
-        "/icon.svg" | "/favicon.ico" => ("image/svg+xml", include_str!("../assets/icon.svg")),
+        "/style.css" => ("text/css; charset=utf-8", include_str!("../../assets/style.css")),
+        "/page.js" => ("text/javascript; charset=utf-8", include_str!("../../assets/page.js")),
+        "/icon.svg" | "/favicon.ico" => ("image/svg+xml", include_str!("../../assets/icon.svg")),
         _ => return None,
     };
     Some(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-cache")], text).into_response())
