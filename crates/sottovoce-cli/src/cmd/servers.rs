@@ -1,18 +1,24 @@
 //! What the servers have in common: their conversations, their lists in settings, and their end.
 
+#[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
 mod syncing;
 
+#[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
 use sottovoce::Config;
+#[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
 use sottovoce::config::OpenConversations;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
+#[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
 use crate::session::Session;
+#[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
 pub(crate) use syncing::Syncing;
 
 /// Whoever waits longer for the end is told why.
@@ -32,6 +38,7 @@ macro_rules! exit_codes {
 pub(crate) use exit_codes;
 
 /// The open conversations of a server. Makes the key on first use.
+#[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
 pub(crate) fn conversations(
     session: &Session,
     config: &Config,
