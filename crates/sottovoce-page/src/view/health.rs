@@ -9,28 +9,39 @@ use crate::deed::Verified;
 use crate::english as en;
 use crate::failure::Failure;
 use crate::host::{Check, CheckState};
-use crate::html::{Place, Shell, counted, layout, one_line};
+use crate::html::{Place, Shell, counted, one_line};
+use crate::later;
 use crate::room::Here;
 
 /// The most findings of one conversation on the page.
 const SHOWN: usize = 40;
 
 /// The checks of the set-up need no open store: a damaged one, or one under another key, gets its page too.
-pub(crate) async fn show(here: Here) -> Markup {
-    let checks = match &here.app.checks {
-        Some(checks) => checks().await,
-        None => Vec::new(),
-    };
+pub(crate) async fn show(here: Here) -> Result<Response, Failure> {
     let verified = here.app.verifying.now();
-    let main = html! {
-        h1 { (en::HEALTH) }
+    let mut shell = Shell::at(Place::Health, en::HEALTH);
+    shell.refresh = verified.running.is_some();
+    let looking = here.clone();
+    // One of the checks asks the model server.
+    let rest = async move {
+        let checks = match &looking.app.checks {
+            Some(checks) => checks().await,
+            None => Vec::new(),
+        };
+        Ok(content(&looking, &checks, &verified))
+    };
+    later::page(&here, &shell, html! { h1 { (en::HEALTH) } }, rest).await
+}
+
+fn content(here: &Here, checks: &[Check], verified: &Verified) -> Markup {
+    html! {
         @if !checks.is_empty() {
             h2 { (en::SET_UP) }
-            ul.checks { @for check in &checks { (line(check)) } }
+            ul.checks { @for check in checks { (line(check)) } }
         }
         h2 { (en::EVERY_FILE) }
         p { (en::VERIFY_INTRO) }
-        (progress_of(&verified))
+        (progress_of(verified))
         @if verified.running.is_none() {
             form method="post" action="/verify" {
                 (here.visit.csrf_field())
@@ -42,15 +53,12 @@ pub(crate) async fn show(here: Here) -> Markup {
             section.verified {
                 h3 { bdi { (one_line(&en::scope_name(scope))) } }
                 @match result {
-                    Ok(report) => (sound(&here, report)),
+                    Ok(report) => (sound(here, report)),
                     Err(error) => p.failure { (error) },
                 }
             }
         }
-    };
-    let mut shell = Shell::at(Place::Health, en::HEALTH);
-    shell.refresh = verified.running.is_some();
-    layout(&here.visit, &shell, &main)
+    }
 }
 
 fn line(check: &Check) -> Markup {
