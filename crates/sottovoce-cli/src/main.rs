@@ -96,6 +96,7 @@ async fn run(cli: Cli) -> Outcome {
             return Err(Failure::input(what, "give one of them"));
         }
     };
+    // In boxes, the largest ones need no room on the stack while another runs.
     match cli.command {
         Command::Ask(args) => cmd::talk::ask::run(&session, args).await,
         Command::Chat(args) => cmd::talk::chat::run(&session, args).await,
@@ -120,25 +121,25 @@ async fn run(cli: Cli) -> Outcome {
         Command::Export(args) => cmd::backup::export::run(&session, args).await,
         Command::Import(args) => cmd::import::run(&session, args).await,
         #[cfg(feature = "sync")]
-        Command::Sync(args) => cmd::share::sync::run(&session, args).await,
+        Command::Sync(args) => Box::pin(cmd::share::sync::run(&session, args)).await,
         #[cfg(feature = "sync")]
-        Command::Device(args) => cmd::share::device::run(&session, args).await,
+        Command::Device(args) => Box::pin(cmd::share::device::run(&session, args)).await,
         #[cfg(feature = "team")]
-        Command::Team(args) => cmd::share::team::run(&session, args).await,
+        Command::Team(args) => Box::pin(cmd::share::team::run(&session, args)).await,
         Command::Verify(args) => cmd::maintenance::verify::run(&session, args).await,
         Command::Pack(args) => cmd::maintenance::pack::run(&session, args).await,
         Command::Repair(args) => cmd::maintenance::repair::run(&session, args).await,
         Command::Models => cmd::talk::models::run(&session).await,
         #[cfg(feature = "up")]
-        Command::Up(args) => cmd::up::run(&session, args).await,
+        Command::Up(args) => Box::pin(cmd::up::run(&session, args)).await,
         #[cfg(feature = "mcp")]
-        Command::Mcp(args) => cmd::mcp::run(&session, args).await,
+        Command::Mcp(args) => Box::pin(cmd::mcp::run(&session, args)).await,
         #[cfg(feature = "serve")]
-        Command::Serve(args) => cmd::serve::run(&session, args).await,
+        Command::Serve(args) => Box::pin(cmd::serve::run(&session, args)).await,
         #[cfg(feature = "wyoming")]
-        Command::Wyoming(args) => cmd::wyoming::run(&session, args).await,
+        Command::Wyoming(args) => Box::pin(cmd::wyoming::run(&session, args)).await,
         #[cfg(feature = "page")]
-        Command::Page(args) => cmd::page::run(&session, args).await,
+        Command::Page(args) => Box::pin(cmd::page::run(&session, args)).await,
         Command::Init(args) => cmd::maintenance::init::run(&session, &args),
         Command::Key(args) => cmd::backup::key::run(&session, args),
         Command::Rekey(args) => cmd::maintenance::rekey::run(&session, args).await,

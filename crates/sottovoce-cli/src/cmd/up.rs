@@ -55,7 +55,7 @@ pub(crate) struct Args {}
 pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
     let config = session.config()?;
     let conversations = servers::conversations(session, &config)?;
-    let bound = Bound::bind(session, &config, &conversations).await?;
+    let bound = Box::pin(Bound::bind(session, &config, &conversations)).await?;
     if bound.serve.is_none() && bound.wyoming.is_none() && bound.mcp.is_none() {
         let help = "set Serve.Address, Wyoming.Addresses or Mcp.Address";
         return Err(Failure::input("no server has an address", help));
@@ -63,7 +63,7 @@ pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
     let syncing = servers::Syncing::new(&config, &conversations)?;
     let stop = CancellationToken::new();
     let served = bound.serve(&config, conversations, syncing.metrics(), stop.clone());
-    let served = syncing.during(served);
+    let served = Box::pin(syncing.during(Box::pin(served)));
     let ((), exit) = servers::until_stopped(&stop, served).await?;
     Ok(exit)
 }
@@ -90,7 +90,8 @@ impl Bound {
             let listening = listening.map_err(|failure| failure.of(SERVE))?;
             serve = Some((listening, Hub::new(Arc::clone(conversations))?));
         }
-        let wyoming = wyoming::Bound::bind(session, config, wyoming::Args::default()).await;
+        let wyoming =
+            Box::pin(wyoming::Bound::bind(session, config, wyoming::Args::default())).await;
         let wyoming = wyoming.map_err(|failure| failure.of(WYOMING))?;
         if let Some(address) = servers::address(MCP, config.mcp.address.as_deref())? {
             let listening = mcp::listen(config, address, Vec::new()).await;
@@ -152,6 +153,6 @@ impl Bound {
 
 async fn maybe(served: Option<impl Future<Output = ()>>) {
     if let Some(served) = served {
-        served.await;
+        Box::pin(served).await;
     }
 }

@@ -77,12 +77,13 @@ async fn during<W: Repeated, T>(
     served: impl Future<Output = T>,
 ) -> T {
     let Some(background) = background else { return served.await };
-    tokio::pin!(served);
+    // In boxes, since a process may do this for devices and for teams at once.
+    let mut served = Box::pin(served);
     let ended = tokio::select! {
         ended = &mut served => ended,
-        () = background.run(drop) => served.await,
+        () = Box::pin(background.run(drop)) => served.await,
     };
-    background.finish(LAST).await;
+    Box::pin(background.finish(LAST)).await;
     ended
 }
 
