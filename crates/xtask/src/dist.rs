@@ -101,7 +101,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         };
         let program = built(Target::X86_64)?;
         for &target in &options.targets {
-            let binary = fs::read(built(target)?)?;
+            let path = built(target)?;
+            let binary = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             let size = binary.len();
             if size > edition.limit() && toolchain.is_some() {
                 eprintln!("{} has {size} bytes, more than {}", edition.name(), edition.limit());
