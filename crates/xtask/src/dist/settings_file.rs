@@ -14,6 +14,9 @@ use crate::Result;
 /// The widest line of an explanation.
 const WIDTH: usize = 100;
 
+/// What only the environment may hold; a settings file with it is refused.
+const NOT_IN_A_FILE: &str = "LanguageModel.ApiKey";
+
 /// Makes the file. Defaults stand in comments, so that a later version's apply; what `set` names does not.
 ///
 /// The explanations are those of `docs/settings.md`. A known setting that is missing there is an error.
@@ -22,11 +25,10 @@ pub(crate) fn make(root: &Path, set: &[(&str, &str)]) -> Result<String> {
     let meanings: BTreeMap<&str, String> = page.lines().filter_map(row).collect();
     let defaults = load("{}")?;
     let mut sections: Vec<(&str, String)> = Vec::new();
-    for setting in defaults.settings() {
+    for setting in defaults.settings().iter().filter(|setting| setting.key != NOT_IN_A_FILE) {
         let key = setting.key;
         let meaning = meanings.get(key).ok_or_else(|| format!("docs/settings.md lacks {key}"))?;
-        let (section, name) =
-            key.rsplit_once('.').ok_or_else(|| format!("{key} has no section"))?;
+        let (section, name) = key.split_once('.').ok_or_else(|| format!("{key} has no section"))?;
         let (mark, value) = match set.iter().find(|(other, _)| *other == key) {
             Some((_, value)) => ("", Value::from(*value)),
             // What stands for a key is no key, and not for repeating.
@@ -46,39 +48,15 @@ pub(crate) fn make(root: &Path, set: &[(&str, &str)]) -> Result<String> {
     Ok(file)
 }
 
-/// Sections and those within them (`Context.Recall`), as objects.
 fn assembled(sections: &[(&str, String)]) -> String {
-    let mut file = String::from(
+    let section =
+        |(name, text): &(&str, String)| format!("  \"{name}\": {{\n{}\n  }}", text.trim_end());
+    let sections: Vec<String> = sections.iter().map(section).collect();
+    format!(
         "// Sottovoce's settings. What stands behind // is the default: remove the // to change it.\n\
-         // sottovoce config shows what applies, and where it comes from.\n{\n",
-    );
-    let tops: Vec<&str> =
-        sections.iter().map(|(name, _)| *name).filter(|n| !n.contains('.')).collect();
-    for top in tops {
-        let _ = writeln!(file, "  \"{top}\": {{");
-        for (name, text) in sections {
-            let inner = name.strip_prefix(top).and_then(|rest| rest.strip_prefix('.'));
-            match inner {
-                Some(inner) => {
-                    let _ = writeln!(file, "    \"{inner}\": {{");
-                    for line in text.trim_end().lines() {
-                        let _ = match line.is_empty() {
-                            true => writeln!(file),
-                            false => writeln!(file, "  {line}"),
-                        };
-                    }
-                    file.push_str("    },\n\n");
-                }
-                None if *name == top => file.push_str(text),
-                None => {}
-            }
-        }
-        file.truncate(file.trim_end().len());
-        file.push_str("\n  },\n\n");
-    }
-    file.truncate(file.trim_end().len());
-    file.push_str("\n}\n");
-    file
+         // sottovoce config shows what applies, and where it comes from.\n{{\n{}\n}}\n",
+        sections.join(",\n\n")
+    )
 }
 
 /// One row of the page's tables: the setting and what it means.
@@ -133,7 +111,7 @@ fn check(file: &str, defaults: &Config) -> Result<()> {
                 continue;
             }
             let is_set = file.lines().any(|line| {
-                let name = loaded.key.rsplit('.').next().unwrap_or_default();
+                let name = loaded.key.split_once('.').unwrap_or_default().1;
                 line.trim_start().starts_with(&format!("\"{name}\":"))
             });
             if !is_set {
