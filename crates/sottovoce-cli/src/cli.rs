@@ -141,6 +141,8 @@ pub(crate) enum Command {
     /// Shows every setting with its value and origin
     Config,
     Completions(cmd::maintenance::completions::Args),
+    #[command(hide = true)]
+    Man(cmd::maintenance::man::Args),
 }
 
 impl Command {

@@ -146,5 +146,6 @@ async fn run(cli: Cli) -> Outcome {
         Command::Doctor(args) => cmd::maintenance::doctor::run(&session, args).await,
         Command::Config => cmd::maintenance::config::run(&session),
         Command::Completions(args) => cmd::maintenance::completions::run(&args),
+        Command::Man(args) => cmd::maintenance::man::run(&args),
     }
 }

@@ -1,7 +1,8 @@
-//! Programs for developers of this repository: `cargo xtask crash`.
+//! Programs for developers of this repository: `cargo xtask crash` and `cargo xtask dist`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to whoever runs it")]
 
 mod crash;
+mod dist;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -20,7 +21,20 @@ Kills the store and cuts its power at every step, and shows that none of its fsy
   --list        the steps
 
 Needs Linux and strace; the power cuts need root, e2fsprogs and loop devices. Says what it had to skip.
-Ends with 0 if everything held, 1 if anything did not, 2 if it could not do its work.
+
+cargo xtask dist [--target NAME]... [--whole] [--small] [--out FOLDER] [--program FILE]
+
+Makes what a release consists of: static binaries, archives, Debian packages, images for containers, bills of materials and sums.
+
+  --target NAME  x86_64 or aarch64; both unless told otherwise
+  --whole        the whole program, as without an option
+  --small        store, prompt, turn, and recall without word vectors
+  --out FOLDER   where the files go; target/dist/release unless told otherwise
+  --program FILE packs this program of this machine, such as target/debug/sottovoce, instead of building: to try the rest
+
+Needs Linux on x86-64, Python with venv, and rustup or the target's standard library.
+
+Both end with 0 if everything held, 1 if anything did not, 2 if they could not do their work.
 ";
 
 fn main() -> ExitCode {
@@ -28,6 +42,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["crash", options @ ..] => crash::Options::parse(options).and_then(|o| crash::run(&o)),
+        ["dist", options @ ..] => dist::Options::parse(options).and_then(|o| dist::run(&o)),
         [crash::WORK, what, folder] => crash::work(what, folder.as_ref()).map(|()| true),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
