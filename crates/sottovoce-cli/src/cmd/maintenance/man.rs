@@ -52,7 +52,8 @@ mod tests {
         for (name, command) in &expected {
             let page = fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap();
             let page = page.replace('\\', "");
-            assert!(page.contains(&command.get_about().unwrap().to_string()[..10]), "{name}");
+            let about: String = command.get_about().unwrap().to_string().chars().take(10).collect();
+            assert!(page.contains(&about), "{name}");
             for option in command.get_opts().filter(|option| !option.is_hide_set()) {
                 let Some(long) = option.get_long() else { continue };
                 assert!(page.contains(&format!("--{long}")), "{name} --{long}");
