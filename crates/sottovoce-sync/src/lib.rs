@@ -23,6 +23,7 @@ mod stream;
 mod syncer;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod values;
 
 pub use background::{Background, BackgroundHandle, BackgroundStatus, Repeated};
 pub use device::home::Conversations;
@@ -33,7 +34,7 @@ pub use piece::{MAX_PIECES, Piece, PieceReader, read_piece};
 pub use remote::credentials::Credentials;
 pub use remote::error::{Action, ErrorKind, RemoteError};
 pub use remote::open::open;
-pub use remote::retry::Retrying;
+pub use remote::retry::{Retrying, part_of};
 pub use remote::{MAX_NAMES, MAX_OBJECT, Remote, Result};
 pub use report::{DeviceStatus, Problem, SyncProgress, SyncReport, SyncStatus};
 pub use space::Invitation;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, Position};
 use sottovoce_sync::{Repeated, SyncError, SyncReport, SyncResult};
-use sottovoce_team_api::{ConversationList, Id, Level, MAX_WAIT, Secret};
+use sottovoce_team_api::{ConversationList, Id, Level, MAX_WAIT};
 
 use crate::server::{Server, list_path};
 use crate::teams::Teams;
@@ -62,11 +62,12 @@ impl Teams {
     async fn wait_for_news(&self) -> SyncResult<()> {
         let state = self.state().await?;
         let seen = self.lock_seen().clone();
-        let waits = state.teams.iter().filter_map(|(id, team)| {
-            let seen = *seen.get(id)?;
-            Some(Box::pin(wait_at(*id, team.address.clone(), team.token.clone(), seen)))
-        });
-        let waits: Vec<_> = waits.collect();
+        let mut waits = Vec::new();
+        for (id, team) in &state.teams {
+            if let Some(seen) = seen.get(id) {
+                waits.push(Box::pin(wait_at(self.server_of(team)?, *id, *seen)));
+            }
+        }
         match waits.is_empty() {
             true => std::future::pending().await,
             false => select_all(waits).await.0,
@@ -74,8 +75,7 @@ impl Teams {
     }
 }
 
-async fn wait_at(team: Id, address: String, token: Secret, seen: Id) -> SyncResult<()> {
-    let server = Server::new(&address, Some(token))?;
+async fn wait_at(server: Server, team: Id, seen: Id) -> SyncResult<()> {
     let path = format!("{}?seen={seen}&wait={MAX_WAIT}", list_path(team));
     loop {
         let wait = Duration::from_secs(MAX_WAIT);

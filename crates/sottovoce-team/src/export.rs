@@ -7,11 +7,10 @@ use serde::Serialize;
 use serde_json::Value;
 use sottovoce::ChatMessage;
 use sottovoce::exchange::Origin;
-use sottovoce_sync::{SyncError, SyncResult};
+use sottovoce_sync::SyncResult;
 use sottovoce_team_api::{Page, Record};
 
 use crate::log::contents::{Contents, Keys, What};
-use crate::members::server_of;
 use crate::server::conversation_path;
 use crate::teams::Teams;
 
@@ -59,8 +58,8 @@ impl Teams {
     ) -> SyncResult<()> {
         let state = self.state().await?;
         let id = state.team(team)?;
-        let server = server_of(&state, id)?;
-        let Some(team) = state.teams.get(&id) else { return Err(SyncError::NoTeam) };
+        let team = state.membership(id)?;
+        let server = self.server_of(team)?;
         for (conversation, shared) in &team.conversations {
             if shared.level.is_none() {
                 continue;

@@ -12,10 +12,9 @@ use sottovoce_team_api::{
 
 use crate::link::{Given, GivenConversation, Link};
 use crate::log::contents::{new_id, new_key};
-use crate::members::{members, server_of};
 use crate::server::{conversation_path, team_path};
-use crate::state::{Shared, State};
-use crate::teams::{Teams, removal};
+use crate::state::{Membership, Shared, State};
+use crate::teams::Teams;
 
 impl Teams {
     /// Shares a named conversation of this store with a team. Nothing is sent before the next exchange, and nobody but this
@@ -35,8 +34,8 @@ impl Teams {
         if !self.scopes().await?.contains(scope) {
             return Err(SyncError::NoSuch { what: "conversation", name: scope.to_string() });
         }
-        let removed = removal(Exchange::new(root.clone()).removed_at(scope).await?);
-        let server = server_of(&state, id)?;
+        let removed = Exchange::new(root.clone()).removed_at(scope).await?;
+        let server = self.server_of(state.membership(id)?)?;
         let path = format!("{}/context/conversations", team_path(id));
         let new: NewConversation = server.create(&path, &json!({})).await?;
         let mut shared = Shared::new(scope, vec![new_key()?], new_id()?, removed);
@@ -71,7 +70,8 @@ impl Teams {
         let grants = conversations.iter().map(grant).collect();
         let request = CreateInvitation { role, grants, seconds };
         let path = format!("{}/invitations", team_path(id));
-        let new: NewInvitation = server_of(&state, id)?.create(&path, &request).await?;
+        let new: NewInvitation =
+            self.server_of(state.membership(id)?)?.create(&path, &request).await?;
         link(&state, id, Some(new.invitation), conversations)
     }
 
@@ -81,10 +81,10 @@ impl Teams {
     /// [`SyncError::NoSuch`] for a conversation that is not shared. Those of the server.
     pub async fn grants(&self, scope: &Scope) -> SyncResult<Vec<(String, Level)>> {
         let state = self.state().await?;
-        let (id, conversation) = shared_with(&state, scope)?;
+        let (id, conversation, _) = state.shared_as(scope)?;
         let path = format!("{}/grants", conversation_path(id, conversation));
-        let list: GrantList = server_of(&state, id)?.get(&path).await?;
-        let names = members(&state, id).await?;
+        let list: GrantList = self.server_of(state.membership(id)?)?.get(&path).await?;
+        let names = self.named_members(id, state.membership(id)?).await?;
         let name = |grant: &Grant| {
             let found = names.iter().find(|(member, _)| member.id == grant.member);
             let name = found.and_then(|(_, name)| name.clone());
@@ -99,10 +99,12 @@ impl Teams {
     /// [`SyncError::NoSuch`] for a conversation that is not shared or a member that is none. Those of the server.
     pub async fn grant(&self, member: &str, scope: &Scope, level: Level) -> SyncResult<Link> {
         let state = self.state().await?;
-        let (id, conversation) = shared_with(&state, scope)?;
-        let member = find_member(&state, id, member).await?;
+        let (id, conversation, _) = state.shared_as(scope)?;
+        let member = self.find_member(id, state.membership(id)?, member).await?;
         let path = format!("{}/grants/{member}", conversation_path(id, conversation));
-        server_of(&state, id)?.change(Method::PUT, &path, &SetGrant { level }).await?;
+        self.server_of(state.membership(id)?)?
+            .change(Method::PUT, &path, &SetGrant { level })
+            .await?;
         link(&state, id, None, given(&state, id, std::slice::from_ref(scope))?)
     }
 
@@ -119,18 +121,18 @@ impl Teams {
     ) -> SyncResult<Option<Link>> {
         let (root, mut state, _lock) = self.locked().await?;
         let id = match scope {
-            Some(scope) => shared_with(&state, scope)?.0,
+            Some(scope) => state.shared_as(scope)?.0,
             None => state.team(team)?,
         };
-        let server = server_of(&state, id)?;
-        let out = find_member(&state, id, member).await?;
-        let Some(team) = state.teams.get(&id) else { return Err(SyncError::NoTeam) };
+        let server = self.server_of(state.membership(id)?)?;
+        let out = self.find_member(id, state.membership(id)?, member).await?;
+        let team = state.membership(id)?;
         let candidates: Vec<Id> = match scope {
             Some(scope) => team.conversation(scope).map(|(id, _)| id).into_iter().collect(),
             None => {
-                let managed =
+                let readable =
                     team.conversations.iter().filter(|(_, shared)| shared.may(Level::Read));
-                managed.map(|(id, _)| *id).collect()
+                readable.map(|(id, _)| *id).collect()
             }
         };
         let mut concerned = Vec::new();
@@ -169,23 +171,35 @@ impl Teams {
             false => Ok(None),
         }
     }
-}
 
-fn shared_with(state: &State, scope: &Scope) -> SyncResult<(Id, Id)> {
-    let none = || SyncError::NoSuch { what: "shared conversation", name: scope.to_string() };
-    let id = state.team_of(scope).ok_or_else(none)?;
-    let found = state.teams.get(&id).and_then(|team| team.conversation(scope));
-    Ok((id, found.ok_or_else(none)?.0))
+    /// The member with that name or identifier.
+    async fn find_member(&self, id: Id, team: &Membership, asked: &str) -> SyncResult<Id> {
+        let none = || SyncError::NoSuch { what: "member", name: asked.to_owned() };
+        let members = self.named_members(id, team).await?;
+        let mut found = members.iter().filter(|(member, name)| {
+            name.as_deref() == Some(asked) || member.id.to_string() == asked
+        });
+        match (found.next(), found.next()) {
+            (Some((member, _)), None) => Ok(member.id),
+            (Some(_), Some(_)) => Err(SyncError::SeveralMembers { name: asked.to_owned() }),
+            (None, _) => Err(none()),
+        }
+    }
 }
 
 /// Conversations with their keys, for a link.
 fn given(state: &State, id: Id, scopes: &[Scope]) -> SyncResult<Vec<GivenConversation>> {
     let given = |scope: &Scope| {
         let none = || SyncError::NoSuch { what: "shared conversation", name: scope.to_string() };
-        let found = state.teams.get(&id).and_then(|team| team.conversation(scope));
-        let (id, shared) = found.ok_or_else(none)?;
+        let (team, conversation, shared) = state.shared_as(scope)?;
         let Scope::Named { id: name } = scope else { return Err(none()) };
-        Ok(GivenConversation { id, name: name.clone(), keys: shared.keys.clone() })
+        match team == id {
+            true => {
+                let (name, keys) = (name.clone(), shared.keys.clone());
+                Ok(GivenConversation { id: conversation, name, keys })
+            }
+            false => Err(none()),
+        }
     };
     scopes.iter().map(given).collect()
 }
@@ -196,21 +210,7 @@ fn link(
     invitation: Option<Secret>,
     conversations: Vec<GivenConversation>,
 ) -> SyncResult<Link> {
-    let team = state.teams.get(&id).ok_or(SyncError::NoTeam)?;
+    let team = state.membership(id)?;
     let given = Given::new((id, team.name.clone()), team.key.clone(), invitation, conversations);
     Ok(Link::given(team.address.clone(), given))
-}
-
-/// The member with that name or identifier.
-async fn find_member(state: &State, id: Id, asked: &str) -> SyncResult<Id> {
-    let none = || SyncError::NoSuch { what: "member", name: asked.to_owned() };
-    let members = members(state, id).await?;
-    let mut found = members
-        .iter()
-        .filter(|(member, name)| name.as_deref() == Some(asked) || member.id.to_string() == asked);
-    match (found.next(), found.next()) {
-        (Some((member, _)), None) => Ok(member.id),
-        (Some(_), Some(_)) => Err(SyncError::SeveralMembers { name: asked.to_owned() }),
-        (None, _) => Err(none()),
-    }
 }

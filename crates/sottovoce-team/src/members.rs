@@ -12,9 +12,9 @@ use sottovoce_team_api::{
 
 use crate::link::{Kind, Link};
 use crate::log::contents::{Keys, new_id, new_key};
-use crate::server::{Server, team_path};
+use crate::server::team_path;
 use crate::state::{Membership, Shared, State};
-use crate::teams::{Teams, removal};
+use crate::teams::Teams;
 
 /// The longest name of a team, a member or a conversation, in characters.
 const LONGEST_NAME: usize = 60;
@@ -57,7 +57,7 @@ impl Teams {
             return Err(SyncError::InvalidLink { reason: "it lets you into a team; join that" });
         };
         let (root, mut state, _lock) = self.locked().await?;
-        let server = Server::new(&link.address, Some(operator.clone()))?;
+        let server = self.server(&link.address, Some(operator.clone()))?;
         let new: NewMember = server.create("/api/v1/orgs", &CreateOrganisation::default()).await?;
         let org = new.org;
         let member = membership(&link.address, team, called, new_key()?, new);
@@ -87,7 +87,7 @@ impl Teams {
         let mut team = match (known, is_in, &given.invitation) {
             (Some(team), true, _) => team,
             (known, _, Some(invitation)) => {
-                let server = Server::new(&link.address, None)?;
+                let server = self.server(&link.address, None)?;
                 let request = AcceptInvitation { invitation: invitation.clone(), profile: None };
                 let new: NewMember = server.create("/api/v1/invitations/accept", &request).await?;
                 let new = membership(&link.address, &given.name, called, given.key.clone(), new);
@@ -112,7 +112,7 @@ impl Teams {
                 continue;
             }
             let scope = self.free_scope(&state, &conversation.name, &added).await?;
-            let removed = removal(Exchange::new(root.clone()).removed_at(&scope).await?);
+            let removed = Exchange::new(root.clone()).removed_at(&scope).await?;
             let shared = Shared::new(&scope, conversation.keys.clone(), new_id()?, removed);
             team.conversations.insert(conversation.id, shared);
             added.push(scope);
@@ -132,13 +132,13 @@ impl Teams {
     pub async fn members(&self, team: Option<&str>) -> SyncResult<Vec<MemberStatus>> {
         let state = self.state().await?;
         let id = state.team(team)?;
-        let listed = members(&state, id).await?;
-        let own = state.teams.get(&id).map(|team| team.member);
+        let team = state.membership(id)?;
+        let listed = self.named_members(id, team).await?;
         let status = |(member, name): (Member, Option<String>)| MemberStatus {
             id: member.id.to_string(),
             name,
             role: member.role,
-            is_own: Some(member.id) == own,
+            is_own: member.id == team.member,
             devices: member.devices.len(),
         };
         Ok(listed.into_iter().map(status).collect())
@@ -152,14 +152,13 @@ impl Teams {
     pub async fn leave(&self, team: Option<&str>, by_force: bool) -> SyncResult<()> {
         let (root, mut state, _lock) = self.locked().await?;
         let id = state.team(team)?;
-        if let Some(team) = state.teams.get(&id) {
-            let path = format!("{}/members/{}", team_path(id), team.member);
-            match server_of(&state, id)?.delete(&path).await {
-                // It was removed already.
-                Err(SyncError::NotAMember { .. }) => {}
-                Err(_) if by_force => {}
-                left => left?,
-            }
+        let team = state.membership(id)?;
+        let path = format!("{}/members/{}", team_path(id), team.member);
+        match self.server_of(team)?.delete(&path).await {
+            // It was removed already.
+            Err(SyncError::NotAMember { .. }) => {}
+            Err(_) if by_force => {}
+            left => left?,
         }
         state.teams.remove(&id);
         state.write(&root).await
@@ -167,23 +166,42 @@ impl Teams {
 
     /// Seals the member's name for the others.
     async fn tell_name(&self, id: Id, state: &State) -> SyncResult<()> {
-        let Some(team) = state.teams.get(&id) else { return Ok(()) };
+        let team = state.membership(id)?;
         let member = team.member.to_string();
         let keys = Keys::new(id, std::slice::from_ref(&team.key))?;
         let sealed = keys.seal_bytes(ObjectKind::Record, &member, team.called.as_bytes())?;
         let change = ChangeMember { role: None, profile: Some(Sealed::from(sealed)) };
         let path = format!("{}/members/{member}", team_path(id));
-        server_of(state, id)?.change(Method::PATCH, &path, &change).await
+        self.server_of(team)?.change(Method::PATCH, &path, &change).await
     }
 
     /// Whether the server knows this store's member still.
     async fn is_member(&self, id: Id, team: &Membership) -> SyncResult<bool> {
-        let server = Server::new(&team.address, Some(team.token.clone()))?;
-        match server.get::<Value>(&team_path(id)).await {
+        match self.server_of(team)?.get::<Value>(&team_path(id)).await {
             Ok(_) => Ok(true),
             Err(SyncError::NotAMember { .. }) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// The members with their names, as far as they open.
+    pub(crate) async fn named_members(
+        &self,
+        id: Id,
+        team: &Membership,
+    ) -> SyncResult<Vec<(Member, Option<String>)>> {
+        let keys = Keys::new(id, std::slice::from_ref(&team.key))?;
+        let list: MemberList =
+            self.server_of(team)?.get(&format!("{}/members", team_path(id))).await?;
+        let named = list.members.into_iter().map(|member| {
+            let sealed = member.profile.as_ref();
+            let name = sealed.and_then(|sealed| {
+                keys.open_bytes(ObjectKind::Record, &member.id.to_string(), sealed.as_bytes())
+            });
+            let name = name.and_then(|name| String::from_utf8(name.to_vec()).ok());
+            (member, name.map(|name| tidy(&name)))
+        });
+        Ok(named.collect())
     }
 
     /// A named conversation for one of that name: a new one, so that it mixes with nothing that is here.
@@ -225,25 +243,4 @@ fn membership(address: &str, name: &str, called: &str, key: Secret, new: NewMemb
 fn tidy(name: &str) -> String {
     let name: String = name.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
     name.trim().to_owned()
-}
-
-pub(crate) fn server_of(state: &State, id: Id) -> SyncResult<Server> {
-    let team = state.teams.get(&id).ok_or(SyncError::NoTeam)?;
-    Server::new(&team.address, Some(team.token.clone()))
-}
-
-/// The members with their names, as far as they open.
-pub(crate) async fn members(state: &State, id: Id) -> SyncResult<Vec<(Member, Option<String>)>> {
-    let team = state.teams.get(&id).ok_or(SyncError::NoTeam)?;
-    let keys = Keys::new(id, std::slice::from_ref(&team.key))?;
-    let list: MemberList = server_of(state, id)?.get(&format!("{}/members", team_path(id))).await?;
-    let named = list.members.into_iter().map(|member| {
-        let sealed = member.profile.as_ref();
-        let name = sealed.and_then(|sealed| {
-            keys.open_bytes(ObjectKind::Record, &member.id.to_string(), sealed.as_bytes())
-        });
-        let name = name.and_then(|name| String::from_utf8(name.to_vec()).ok());
-        (member, name.map(|name| tidy(&name)))
-    });
-    Ok(named.collect())
 }

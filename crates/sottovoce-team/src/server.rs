@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use reqwest::{Client, Method, Response, StatusCode, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sottovoce_sync::{Action, ErrorKind, RemoteError, SyncError, SyncResult};
+use sottovoce_sync::{Action, ErrorKind, RemoteError, SyncError, SyncResult, part_of};
 use sottovoce_team_api::{Id, MAX_ARTIFACT, Problem, Secret};
 
 use crate::link::check_address;
@@ -46,17 +46,22 @@ enum Sent<'a> {
 }
 
 impl Server {
-    pub(crate) fn new(address: &str, token: Option<Secret>) -> SyncResult<Self> {
+    /// A server, which this client asks.
+    pub(crate) fn new(client: Client, address: &str, token: Option<Secret>) -> SyncResult<Self> {
         check_address(address).map_err(|reason| SyncError::InvalidLink { reason })?;
+        Ok(Self { client, address: address.to_owned(), token })
+    }
+
+    /// A client for all servers. It reads the system's certificates, and keeps connections for the next request.
+    pub(crate) fn client() -> SyncResult<Client> {
         // A redirection could lead to another server, and a proxy of the environment to anyone.
         let builder = Client::builder().no_proxy().redirect(redirect::Policy::none());
         let builder = builder.connect_timeout(Duration::from_secs(10));
         let client = builder.user_agent(concat!("sottovoce/", env!("CARGO_PKG_VERSION"))).build();
-        let client = client.map_err(|_| {
+        client.map_err(|_| {
             let reason = "the HTTP client cannot be set up";
-            RemoteError::new(ErrorKind::Other, Action::Open, address, reason)
-        })?;
-        Ok(Self { client, address: address.to_owned(), token })
+            RemoteError::new(ErrorKind::Other, Action::Open, "a team's server", reason).into()
+        })
     }
 
     /// Reads something.
@@ -276,12 +281,6 @@ pub(crate) fn is_refused(error: &SyncError) -> bool {
 /// What a server says, on one line and not too long.
 fn reason(title: &str) -> String {
     title.chars().filter(|c| !c.is_control()).take(LONGEST_REASON).collect()
-}
-
-/// A random part of a duration. Without a source of random numbers, all of it.
-fn part_of(duration: Duration) -> Duration {
-    getrandom::u32()
-        .map_or(duration, |random| duration.mul_f64(f64::from(random) / f64::from(u32::MAX)))
 }
 
 /// The path of an organisation.

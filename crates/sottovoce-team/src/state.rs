@@ -96,8 +96,8 @@ pub(crate) struct Own {
     pub(crate) heard: BTreeSet<Origin>,
     /// The forgotten messages that the others know of.
     pub(crate) forgotten: BTreeSet<Origin>,
-    /// One more than the highest number of the conversation when it was last forgotten completely.
-    pub(crate) removed: u64,
+    /// The highest number of the conversation when it was last forgotten completely.
+    pub(crate) removed: Option<u64>,
 }
 
 /// A setting, a snapshot or an artifact.
@@ -112,7 +112,7 @@ pub(crate) struct Known {
 
 impl Shared {
     /// A conversation of which nothing was read or appended yet.
-    pub(crate) fn new(scope: &Scope, keys: Vec<Secret>, writer: Id, removed: u64) -> Self {
+    pub(crate) fn new(scope: &Scope, keys: Vec<Secret>, writer: Id, removed: Option<u64>) -> Self {
         Self {
             scope: scope.to_string(),
             keys,
@@ -209,10 +209,31 @@ impl State {
         }
     }
 
+    /// Replaces what is known of a shared conversation.
+    pub(crate) fn set(&mut self, team: Id, conversation: Id, shared: Shared) {
+        if let Some(team) = self.teams.get_mut(&team) {
+            team.conversations.insert(conversation, shared);
+        }
+    }
+
+    /// A team that this store is in.
+    pub(crate) fn membership(&self, id: Id) -> SyncResult<&Membership> {
+        self.teams.get(&id).ok_or(SyncError::NoTeam)
+    }
+
     /// The team with which a conversation is shared.
     pub(crate) fn team_of(&self, scope: &Scope) -> Option<Id> {
-        let found = self.teams.iter().find(|(_, team)| team.conversation(scope).is_some());
-        found.map(|(id, _)| *id)
+        self.shared_as(scope).ok().map(|(team, ..)| team)
+    }
+
+    /// The team with which a conversation is shared, and what it is there.
+    pub(crate) fn shared_as(&self, scope: &Scope) -> SyncResult<(Id, Id, &Shared)> {
+        let mut teams = self.teams.iter();
+        let found = teams.find_map(|(id, team)| {
+            team.conversation(scope).map(|(conversation, shared)| (*id, conversation, shared))
+        });
+        let none = || SyncError::NoSuch { what: "shared conversation", name: scope.to_string() };
+        found.ok_or_else(none)
     }
 }
 

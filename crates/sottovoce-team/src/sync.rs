@@ -6,13 +6,13 @@ use jiff::SignedDuration;
 use sottovoce::FileConversationStore;
 use sottovoce::exchange::{Exchange, Position};
 use sottovoce_sync::{Problem, SyncError, SyncProgress, SyncReport, SyncResult};
-use sottovoce_team_api::{ConversationList, CreateToken, Id, Level, NewToken};
+use sottovoce_team_api::{Conversation, ConversationList, CreateToken, Id, Level, NewToken};
 
 use crate::log::contents::Keys;
 use crate::log::{Log, note_problem};
 use crate::server::{Server, is_absent, is_refused, list_path, team_path};
 use crate::state::{Membership, Shared, State};
-use crate::teams::{Teams, removal};
+use crate::teams::Teams;
 
 /// A token is renewed once it has less time left.
 const RENEW: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -56,119 +56,124 @@ impl Teams {
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<()> {
+        self.renew(root, state, id).await?;
         let Some(mut team) = state.teams.get(&id).cloned() else { return Ok(()) };
-        let renewed = self.renewed(id, &mut team).await?;
-        if let Some(old) = renewed {
-            // The new token is kept before the old one ends.
-            state.teams.insert(id, team.clone());
-            state.write(root).await?;
-            let server = Server::new(&team.address, Some(team.token.clone()))?;
-            server.delete(&format!("{}/tokens/{old}", team_path(id))).await?;
-        }
-        let server = Server::new(&team.address, Some(team.token.clone()))?;
+        let server = self.server_of(&team)?;
         let list: ConversationList = server.get(&list_path(id)).await?;
         note_levels(&mut team, &list, report);
-        let ids: Vec<Id> = team.conversations.keys().copied().collect();
-        for conversation in ids {
-            let Some(mut shared) = team.conversations.get(&conversation).cloned() else { continue };
-            if shared.level.is_none() {
-                continue;
-            }
-            let exchange = Exchange::new(self.open(&shared.scope()?).await?);
-            let position = exchange.position().await?;
-            let last = list.conversations.iter().find(|listed| listed.id == conversation);
-            if shared.is_exchanged(last.map_or(0, |listed| listed.last), position) {
-                continue;
-            }
-            let keys = Keys::new(conversation, &shared.keys)?;
-            let (team_id, id, device) = (id, conversation, team.device);
-            let log = Log {
-                server: &server,
-                team: team_id,
-                id,
-                device,
-                keys: &keys,
-                exchange: &exchange,
-            };
-            let mut has_pushed = false;
-            loop {
-                let is_more = match log.pull(&mut shared, report, progress).await {
-                    Ok(is_more) => is_more,
-                    // Taken back since the list was read.
-                    Err(error) if is_absent(&error) => {
-                        shared.level = None;
-                        break;
-                    }
-                    Err(error) => return Err(error),
-                };
-                let is_first = !is_more && !has_pushed;
-                if is_first && shared.may(Level::Write) {
-                    let pushed = self.push(root, &log, &team.called, &mut shared, report, progress);
-                    match pushed.await {
-                        Err(error) if is_absent(&error) || is_refused(&error) => {
-                            shared.level = None;
-                        }
-                        pushed => pushed?,
-                    }
-                }
-                has_pushed |= is_first;
-                // What was appended is read back: the server has it, in its place.
-                let is_to_read = is_more || is_first && shared.read < shared.last;
-                if !is_to_read || shared.level.is_none() {
-                    break;
-                }
-                team.conversations.insert(conversation, shared.clone());
-                state.teams.insert(team_id, team.clone());
-                state.write(root).await?;
-            }
-            if !shared.may(Level::Write) {
-                shared.own.heard.clear();
-                note_kept_back(&log, &mut shared, report).await?;
-            }
-            exchange.save_index().await;
-            team.conversations.insert(conversation, shared);
-        }
-        team.synced_at = Some(self.now());
         state.teams.insert(id, team);
+        for listed in &list.conversations {
+            self.sync_conversation(root, state, (&server, id), listed, report, progress).await?;
+        }
+        if let Some(team) = state.teams.get_mut(&id) {
+            team.synced_at = Some(self.now());
+        }
         state.write(root).await?;
         self.lock_seen().insert(id, list.seen);
         Ok(())
     }
 
-    async fn push(
+    /// Exchanges what is new in one conversation. Writes the state in between, and leaves the last step of it to the caller.
+    async fn sync_conversation(
         &self,
         root: &FileConversationStore,
-        log: &Log<'_>,
-        called: &str,
-        shared: &mut Shared,
+        state: &mut State,
+        (server, team_id): (&Server, Id),
+        listed: &Conversation,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<()> {
-        let root = Exchange::new(root.clone());
-        let scope = shared.scope()?;
-        let removed = removal(root.removed_at(&scope).await?);
-        if removed > shared.own.removed {
-            let listed = root.forgotten().await?;
-            log.push_removal(called, shared, &listed, report).await?;
-            shared.own.removed = removed;
-            (shared.own.seq, shared.own.origin) = (0, None);
-            shared.own.position = Position::default();
+        let Some(team) = state.teams.get(&team_id) else { return Ok(()) };
+        let Some(mut shared) = team.conversations.get(&listed.id).cloned() else { return Ok(()) };
+        if shared.level.is_none() {
+            return Ok(());
         }
-        log.push(called, shared, report, progress).await
+        let (device, called) = (team.device, team.called.clone());
+        let exchange = Exchange::new(self.open(&shared.scope()?).await?);
+        if shared.is_exchanged(listed.last, exchange.position().await?) {
+            return Ok(());
+        }
+        let keys = Keys::new(listed.id, &shared.keys)?;
+        let (team, id, keys, exchange) = (team_id, listed.id, &keys, &exchange);
+        let log = Log { server, team, id, device, keys, exchange };
+        let mut has_pushed = false;
+        loop {
+            let is_more = match log.pull(&mut shared, report, progress).await {
+                Ok(is_more) => is_more,
+                // Taken back since the list was read.
+                Err(error) if is_absent(&error) => {
+                    shared.level = None;
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            let is_first = !is_more && !has_pushed;
+            if is_first && shared.may(Level::Write) {
+                match push(root, &log, &called, &mut shared, report, progress).await {
+                    Err(error) if is_absent(&error) || is_refused(&error) => shared.level = None,
+                    pushed => pushed?,
+                }
+            }
+            has_pushed |= is_first;
+            // What was appended is read back: the server has it, in its place.
+            let is_to_read = is_more || is_first && shared.read < shared.last;
+            if !is_to_read || shared.level.is_none() {
+                break;
+            }
+            state.set(team, id, shared.clone());
+            state.write(root).await?;
+        }
+        if !shared.may(Level::Write) {
+            shared.own.heard.clear();
+            note_kept_back(&log, &mut shared, report).await?;
+        }
+        exchange.save_index().await;
+        state.set(team, id, shared);
+        Ok(())
     }
 
-    /// Renews a token that expires soon. Returns the identifier of the old one.
-    async fn renewed(&self, id: Id, team: &mut Membership) -> SyncResult<Option<Id>> {
+    /// Renews a token that expires soon.
+    async fn renew(
+        &self,
+        root: &FileConversationStore,
+        state: &mut State,
+        id: Id,
+    ) -> SyncResult<()> {
+        let Some(team) = state.teams.get_mut(&id) else { return Ok(()) };
         if team.expires.duration_since(self.now()) > RENEW {
-            return Ok(None);
+            return Ok(());
         }
-        let server = Server::new(&team.address, Some(team.token.clone()))?;
+        let tokens = format!("{}/tokens", team_path(id));
         let request = CreateToken { same_device: true, seconds: None };
-        let new: NewToken = server.create(&format!("{}/tokens", team_path(id)), &request).await?;
-        team.token = new.token;
-        team.expires = new.expires;
-        Ok(Some(std::mem::replace(&mut team.token_id, new.id)))
+        let new: NewToken = self.server_of(team)?.create(&tokens, &request).await?;
+        (team.token, team.expires) = (new.token, new.expires);
+        let old = std::mem::replace(&mut team.token_id, new.id);
+        let server = self.server_of(team)?;
+        // The new token is kept before the old one ends.
+        state.write(root).await?;
+        server.delete(&format!("{tokens}/{old}")).await
     }
+}
+
+/// Appends what is new here, and first that the conversation was forgotten completely, if it was.
+async fn push(
+    root: &FileConversationStore,
+    log: &Log<'_>,
+    called: &str,
+    shared: &mut Shared,
+    report: &mut SyncReport,
+    progress: &(dyn Fn(SyncProgress) + Send + Sync),
+) -> SyncResult<()> {
+    let root = Exchange::new(root.clone());
+    let removed = root.removed_at(&shared.scope()?).await?;
+    if removed > shared.own.removed {
+        let listed = root.forgotten().await?;
+        log.push_removal(called, shared, &listed, report).await?;
+        shared.own.removed = removed;
+        (shared.own.seq, shared.own.origin) = (0, None);
+        shared.own.position = Position::default();
+    }
+    log.push(called, shared, report, progress).await
 }
 
 /// Notes what the member may do with each conversation, and reports what has changed.

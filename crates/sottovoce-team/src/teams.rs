@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use reqwest::Client;
 use sottovoce::exchange::{self, Sharing, SyncLock};
 use sottovoce::{Clock, FileConversationStore, Scope};
 use sottovoce_sync::{Conversations, SyncError, SyncResult};
-use sottovoce_team_api::Id;
+use sottovoce_team_api::{Id, Secret};
 
-use crate::state::State;
+use crate::server::Server;
+use crate::state::{Membership, State};
 
 /// How long another process may take that is at work on the same state.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,14 +28,15 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Teams {
     conversations: Arc<dyn Conversations>,
     clock: Arc<dyn Clock>,
+    client: OnceLock<Client>,
     /// What each server had last, to wait for more.
-    seen: std::sync::Mutex<BTreeMap<Id, Id>>,
+    seen: Mutex<BTreeMap<Id, Id>>,
 }
 
 impl Teams {
     /// The teams of the store that has these conversations.
     pub fn new(conversations: Arc<dyn Conversations>, clock: Arc<dyn Clock>) -> Self {
-        Self { conversations, clock, seen: std::sync::Mutex::default() }
+        Self { conversations, clock, client: OnceLock::new(), seen: Mutex::default() }
     }
 
     pub(crate) async fn open(&self, scope: &Scope) -> SyncResult<FileConversationStore> {
@@ -67,18 +70,30 @@ impl Teams {
         Ok((root, state, lock))
     }
 
+    /// The server at an address, as the one with this token sees it.
+    pub(crate) fn server(&self, address: &str, token: Option<Secret>) -> SyncResult<Server> {
+        let client = match self.client.get() {
+            Some(client) => client.clone(),
+            None => {
+                let client = Server::client()?;
+                self.client.get_or_init(|| client).clone()
+            }
+        };
+        Server::new(client, address, token)
+    }
+
+    /// The server of a team, as its member.
+    pub(crate) fn server_of(&self, team: &Membership) -> SyncResult<Server> {
+        self.server(&team.address, Some(team.token.clone()))
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now().timestamp()
     }
 
-    pub(crate) fn lock_seen(&self) -> std::sync::MutexGuard<'_, BTreeMap<Id, Id>> {
-        self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    pub(crate) fn lock_seen(&self) -> MutexGuard<'_, BTreeMap<Id, Id>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// One more than a number, and 0 for none.
-pub(crate) fn removal(last: Option<u64>) -> u64 {
-    last.map_or(0, |last| last + 1)
 }
 
 impl fmt::Debug for Teams {

@@ -8,13 +8,13 @@ use sottovoce::exchange::{Exchange, Incoming, Origin, SharedSnapshot};
 
 use crate::device::Device;
 use crate::device::collect::removal;
-use crate::device::registers::{self, ARTIFACT, SNAPSHOT, digest};
 use crate::device::selection::Selection;
 use crate::device::state::Known;
 use crate::error::{SyncResult, off_thread};
 use crate::id::Id;
 use crate::report::{Problem, SyncReport};
 use crate::stream::change::{Batch, Contents, Register};
+use crate::values::{self, ARTIFACT, SNAPSHOT, digest};
 
 /// What batches say about one conversation.
 #[derive(Default)]
@@ -156,7 +156,7 @@ impl Device {
         let before = removal(root.removed_at(scope).await?);
         let published = self.state.own.scopes.get(&text).cloned().unwrap_or_default();
         let is_told = before <= published.removed && forgotten.is_subset(&published.gone.0);
-        let has_more = !registers::values(exchange).await?.is_empty();
+        let has_more = !values::values(exchange).await?.is_empty();
         if has_more || !exchange.store().clone().remove_forgotten().await? {
             return Ok(false);
         }
@@ -231,7 +231,7 @@ impl Device {
             return Ok(set);
         }
         // What was changed here and not published yet competes too.
-        self.stamp_changes(scope, &registers::values(exchange).await?);
+        self.stamp_changes(scope, &values::values(exchange).await?);
         for register in set.values() {
             self.state.stamp = self.state.stamp.max(register.stamp);
         }
@@ -240,7 +240,7 @@ impl Device {
         let arriving = |name: &str| self.state.is_arriving(&scope.to_string(), name);
         set.retain(|name, register| {
             let Some(known) = registers.get(name) else { return true };
-            if registers::is_deleted_for_ever(name) {
+            if values::is_deleted_for_ever(name) {
                 let is_deleted = known.digest == digest(&Value::Null);
                 // Whatever the stamps are: the id stands for nothing else, and a store does not take it back.
                 if is_deleted || register.value.is_null() {
@@ -293,7 +293,7 @@ impl Device {
         exchange: &Exchange,
         names: impl IntoIterator<Item = String>,
     ) -> SyncResult<()> {
-        let values = registers::values(exchange).await?;
+        let values = values::values(exchange).await?;
         let text = scope.to_string();
         for name in names {
             let value = values.get(&name);

@@ -7,13 +7,13 @@ use serde_json::Value;
 use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, Origin, Position, Received, Stretch, StretchMessage};
 
-use crate::device::registers::{self, ARTIFACT};
 use crate::device::round::Round;
 use crate::device::state::{Covered, Published};
 use crate::device::{Device, Heard};
 use crate::error::SyncResult;
 use crate::report::SyncReport;
 use crate::stream::change::{Batch, Register, Said};
+use crate::values::{self, ARTIFACT};
 
 /// A number for the last time that a conversation was forgotten completely; 0 for never.
 pub(super) fn removal(last: Option<u64>) -> u64 {
@@ -140,7 +140,7 @@ impl Device {
         report: &mut SyncReport,
     ) -> SyncResult<()> {
         let scope = exchange.store().scope();
-        let values = registers::values(exchange).await?;
+        let values = values::values(exchange).await?;
         self.stamp_changes(scope, &values);
         let text = scope.to_string();
         let registers = self.state.registers.get(&text).cloned().unwrap_or_default();
@@ -165,7 +165,7 @@ impl Device {
                             continue;
                         };
                         round.pieces.insert(id.to_owned(), pieces);
-                        value = registers::to_value(&contents)?;
+                        value = values::to_value(&contents)?;
                     }
                     Err(_) => value = Value::Null,
                 }
@@ -222,7 +222,7 @@ impl Device {
             if removed > published.removed {
                 // Its settings went with it.
                 let values = match shared.contains(&scope) {
-                    true => registers::values(&self.exchange(&scope).await?).await?,
+                    true => values::values(&self.exchange(&scope).await?).await?,
                     false => BTreeMap::new(),
                 };
                 self.stamp_changes(&scope, &values);

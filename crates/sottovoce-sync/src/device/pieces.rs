@@ -7,12 +7,12 @@ use sottovoce::exchange::{Exchange, ObjectKind};
 use sottovoce::store::{Artifact, ArtifactStore};
 
 use crate::device::Device;
-use crate::device::registers::ARTIFACT;
 use crate::error::SyncResult;
 use crate::id::Id;
 use crate::piece::{MAX_PIECES, PieceReader, read_piece};
 use crate::report::{Problem, SyncReport};
 use crate::stream::change::Contents;
+use crate::values::ARTIFACT;
 
 impl Device {
     /// Uploads an artifact's contents. `None` if it has been deleted meanwhile, or cannot be read.

@@ -4,48 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use sottovoce::Scope;
-use sottovoce::exchange::Exchange;
 
 use crate::device::Device;
 use crate::device::state::{Known, State};
-use crate::error::{SyncError, SyncResult};
-
-/// What precedes a snapshot's id in a register's name.
-pub(super) const SNAPSHOT: &str = "snapshot/";
-/// What precedes an artifact's id.
-pub(super) const ARTIFACT: &str = "artifact/";
-
-/// A conversation's registers and their values, without those that never had any.
-pub(super) async fn values(exchange: &Exchange) -> SyncResult<BTreeMap<String, Value>> {
-    let mut values = exchange.settings().await?;
-    for (id, snapshot) in exchange.snapshots().await? {
-        values.insert(format!("{SNAPSHOT}{id}"), to_value(&snapshot)?);
-    }
-    for (id, artifact) in exchange.artifacts().await? {
-        let value = artifact.as_ref().map(to_value).transpose()?;
-        values.insert(format!("{ARTIFACT}{id}"), value.unwrap_or(Value::Null));
-    }
-    Ok(values)
-}
-
-/// Whether a register that was deleted never has a value again: snapshots and artifacts have random ids.
-pub(super) fn is_deleted_for_ever(name: &str) -> bool {
-    name.starts_with(SNAPSHOT) || name.starts_with(ARTIFACT)
-}
-
-/// The digest of a value, by which changes are noticed and ties are decided.
-pub(super) fn digest(value: &Value) -> String {
-    // Maps are sorted by key, so a value has one text.
-    let digest: [u8; 32] = Sha256::digest(value.to_string().as_bytes()).into();
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-}
-
-pub(super) fn to_value(value: &impl serde::Serialize) -> SyncResult<Value> {
-    serde_json::to_value(value)
-        .map_err(|_| SyncError::State { reason: "a value cannot be written as JSON" })
-}
+use crate::values::{ARTIFACT, SNAPSHOT, digest};
 
 impl Device {
     /// Gives stamps to what was changed on this device since it was last looked at.

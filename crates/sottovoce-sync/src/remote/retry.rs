@@ -71,8 +71,9 @@ impl<R: Remote> Retrying<R> {
     }
 }
 
-/// A random part of a duration. Without a source of random numbers, all of it.
-pub(crate) fn part_of(duration: Duration) -> Duration {
+/// A random part of a duration, so that many clients of a server that was away do not come back at once. Without a source of
+/// random numbers, all of it.
+pub fn part_of(duration: Duration) -> Duration {
     getrandom::u32()
         .map_or(duration, |random| duration.mul_f64(f64::from(random) / f64::from(u32::MAX)))
 }

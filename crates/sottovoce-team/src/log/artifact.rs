@@ -10,7 +10,6 @@ use sottovoce_team_api::Id;
 
 use crate::log::Log;
 use crate::log::contents::{ArtifactPieces, Keys, new_id};
-use crate::server::Server;
 use crate::teams::Teams;
 
 /// What became of an artifact that was asked for.
@@ -101,7 +100,7 @@ impl Teams {
         let unknown = Ok(FetchedArtifact::Unknown);
         let Some(team_id) = state.team_of(scope) else { return unknown };
         let Some(team) = state.teams.get_mut(&team_id) else { return unknown };
-        let server = Server::new(&team.address, Some(team.token.clone()))?;
+        let server = self.server_of(team)?;
         let text = scope.to_string();
         let shared = team.conversations.iter_mut().find(|(_, shared)| shared.scope == text);
         let Some((conversation, shared)) = shared else { return unknown };

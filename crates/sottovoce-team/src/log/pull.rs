@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use sottovoce::ChatRole;
 use sottovoce::exchange::{Incoming, Origin, SharedMessage, SharedSnapshot};
+use sottovoce_sync::values::{self, ARTIFACT, SNAPSHOT};
 use sottovoce_sync::{Problem, SyncProgress, SyncReport, SyncResult};
 use sottovoce_team_api::{Page, Record, Rid};
 
 use crate::log::contents::{ArtifactPieces, Contents, What, new_id};
-use crate::log::settings::{self, ARTIFACT, SNAPSHOT, digest};
+use crate::log::settings::{self, digest};
 use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
@@ -146,7 +147,7 @@ impl Log<'_> {
             report.problems.push(Problem::UnknownSetting);
         }
         if !taken.is_empty() {
-            let values = settings::values(self.exchange).await?;
+            let values = settings::shared(self.exchange).await?;
             for (name, rid) in taken {
                 let id = name.strip_prefix(SNAPSHOT);
                 // Its messages are not here. That it is not here either does not mean that it was deleted.
@@ -155,7 +156,7 @@ impl Log<'_> {
                 }
                 let id = name.strip_prefix(ARTIFACT);
                 let waiting = id.and_then(|id| shared.artifacts.get(id));
-                let digest = match waiting.map(settings::to_value).transpose()? {
+                let digest = match waiting.map(values::to_value).transpose()? {
                     Some(value) => digest(&name, &value),
                     None => digest(&name, values.get(&name).unwrap_or(&Value::Null)),
                 };
@@ -164,9 +165,10 @@ impl Log<'_> {
         }
         // The log has these messages. If all others here were looked at, they need not be read to find that out.
         let after = self.exchange.position().await?.last_seq;
-        if shared.own.seq < before.last_seq {
-            shared.own.heard.extend(heard);
-        } else if received.removed == 0 && after - before.last_seq == received.taken as u64 {
+        let are_all = shared.own.seq >= before.last_seq
+            && received.removed == 0
+            && after - before.last_seq == received.taken as u64;
+        if are_all {
             shared.own.seq = after;
             shared.own.origin = self.exchange.message_origin(after).await?;
         } else {
@@ -184,7 +186,7 @@ impl Log<'_> {
         incoming: &mut Incoming,
         report: &mut SyncReport,
     ) -> SyncResult<BTreeMap<String, Rid>> {
-        let here = settings::values(self.exchange).await?;
+        let here = settings::shared(self.exchange).await?;
         let mut taken = BTreeMap::new();
         let mut deleted = Vec::new();
         let null = digest("", &Value::Null);
@@ -194,11 +196,11 @@ impl Log<'_> {
             let is_waiting =
                 name.strip_prefix(ARTIFACT).is_some_and(|id| shared.artifacts.contains_key(id));
             let is_changed = !is_waiting && known.clone().unwrap_or_else(|| null.clone()) != now;
-            let is_gone = settings::is_one_of_many(&name) && known.as_ref() == Some(&null);
+            let is_gone = values::is_deleted_for_ever(&name) && known.as_ref() == Some(&null);
             if is_gone && !value.is_null() {
                 continue;
             }
-            if is_changed && !(settings::is_one_of_many(&name) && value.is_null()) {
+            if is_changed && !(values::is_deleted_for_ever(&name) && value.is_null()) {
                 // The value here is the newer one. It is appended next, unless both are equal.
                 let known =
                     if digest(&name, &value) == now { now } else { known.unwrap_or(null.clone()) };

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use sottovoce::exchange::{Exchange, Origin, Position, Stretch};
 use sottovoce::store::Artifact;
+use sottovoce_sync::values::{self, ARTIFACT};
 use sottovoce_sync::{Problem, SyncProgress, SyncReport, SyncResult};
 use sottovoce_team_api::{Append, Appended, Kind, MAX_RECORDS, NewRecord, Page, Rid, Sealed};
 
 use reqwest::Method;
 
 use crate::log::contents::{Contents, What, new_rid};
-use crate::log::settings::{self, ARTIFACT, digest};
+use crate::log::settings::{self, digest};
 use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
@@ -171,7 +172,7 @@ impl Writing<'_, '_> {
     }
 
     async fn settings(&mut self, shared: &mut Shared, report: &mut SyncReport) -> SyncResult<()> {
-        let values = settings::values(self.exchange()).await?;
+        let values = settings::shared(self.exchange()).await?;
         let mut names: BTreeSet<String> = values.keys().cloned().collect();
         names.extend(shared.settings.keys().cloned());
         let null = digest("", &Value::Null);
@@ -184,7 +185,8 @@ impl Writing<'_, '_> {
             let now = digest(&name, &value);
             let known = shared.settings.get(&name).cloned();
             let before = known.as_ref().map_or(null.as_str(), |known| &known.digest);
-            if before == now || settings::is_one_of_many(&name) && known.is_some() && before == null
+            if before == now
+                || values::is_deleted_for_ever(&name) && known.is_some() && before == null
             {
                 continue;
             }
@@ -193,7 +195,7 @@ impl Writing<'_, '_> {
             {
                 match self.log.upload(artifact).await? {
                     Some(pieces) => {
-                        value = settings::to_value(&pieces)?;
+                        value = values::to_value(&pieces)?;
                         shared.pieces.insert(pieces.artifact.id.clone(), pieces.pieces);
                     }
                     None => continue,
