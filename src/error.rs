@@ -333,6 +333,17 @@ fn suggestion(nearest: &[String], kept: &str) -> String {
     }
 }
 
+/// An error and its causes in one line, separated by colons.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut what = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        what = format!("{what}: {cause}");
+        source = cause.source();
+    }
+    what
+}
+
 impl Error {
     /// Wraps an error of a component that the host plugged in, such as a retriever. The component's name is shown and
     /// logged; its error becomes the source.

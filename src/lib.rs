@@ -71,7 +71,7 @@ pub use config::Config;
 pub use context::ContextProvider;
 pub use conversation::{Answer, AnswerEvent, Conversation, ConversationBuilder, Sentences};
 pub use crypto::EncryptionKey;
-pub use error::{Error, Result};
+pub use error::{Error, Result, with_causes};
 pub use message::redact::{ContactRedactor, Redactor};
 pub use message::{ChatMessage, ChatRole, ToolCall};
 pub use model::{LanguageModel, ModelOptions};

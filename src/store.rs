@@ -62,6 +62,7 @@ pub use record::encoding::StoredMessage;
 pub use record::finding::{Finding, FindingKind};
 pub use record::read_result::ReadResult;
 pub use record::retention::Retention;
+pub use record::seq_set::merged_ranges;
 pub use record::snapshot::{SavedMessage, Snapshot};
 pub use record::store_state::StoreState;
 pub use settings::profile::{Cleared, Cost, Profile, ProfileChange};

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sottovoce::persona::PersonaFailure;
+use sottovoce::with_causes;
 
 use crate::output;
 pub(crate) use advice::help;
@@ -140,17 +141,6 @@ pub(crate) fn code(error: &sottovoce::Error) -> Exit {
         Persona(PersonaFailure::Invalid { .. }) => Exit::Misused,
         _ => Exit::Failed,
     }
-}
-
-/// The error and its causes in one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut what = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        what = format!("{what}: {cause}");
-        source = cause.source();
-    }
-    what
 }
 
 impl From<sottovoce::Error> for Failure {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::StatusCode;
 use maud::{Markup, html};
-use sottovoce::Error;
+use sottovoce::{Error, with_causes};
 
 use crate::english as en;
 use crate::host::Advice;
@@ -98,15 +98,4 @@ impl IntoResponse for Failure {
         response.extensions_mut().insert(self);
         response
     }
-}
-
-/// An error and its causes in one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut what = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        what = format!("{what}: {cause}");
-        source = cause.source();
-    }
-    what
 }

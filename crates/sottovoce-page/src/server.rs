@@ -173,7 +173,7 @@ impl Door {
             if let Err(error) = self.gate.attempt(self.app.house.unlock(passphrase)).await {
                 let wrong = match error {
                     sottovoce::Error::WrongKey { .. } => en::WRONG_PASSPHRASE.to_owned(),
-                    error => crate::failure::with_causes(&error),
+                    error => sottovoce::with_causes(&error),
                 };
                 let page = locked(csrf, true, false, Some(wrong));
                 return Ok((StatusCode::UNAUTHORIZED, page).into_response());

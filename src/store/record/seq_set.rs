@@ -149,6 +149,13 @@ impl SeqSet {
     }
 }
 
+/// Ranges of message numbers in ascending order, without overlapping or neighbouring ones. Ignores empty ranges and 0.
+pub fn merged_ranges(
+    ranges: impl IntoIterator<Item = RangeInclusive<u64>>,
+) -> Vec<RangeInclusive<u64>> {
+    ranges.into_iter().collect::<SeqSet>().ranges().collect()
+}
+
 /// See [`SeqSet::extend`].
 impl FromIterator<RangeInclusive<u64>> for SeqSet {
     fn from_iter<I: IntoIterator<Item = RangeInclusive<u64>>>(ranges: I) -> Self {

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce::Config;
+use sottovoce::{Config, with_causes};
 use sottovoce_mcp::{Hub, Server, http, stdio};
 use tokio_util::sync::CancellationToken;
 
 use crate::cmd::servers;
-use crate::exit::{Failure, Outcome, with_causes};
+use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use sottovoce::Config;
 use sottovoce::config::ConfiguredKey;
+use sottovoce::{Config, with_causes};
 use sottovoce_page::{Advice, Check, CheckState, Listening, Page, PageError};
 use tokio_util::sync::CancellationToken;
 
 use crate::cmd::maintenance::doctor;
 use crate::cmd::servers;
-use crate::exit::{self, Failure, Outcome, with_causes};
+use crate::exit::{self, Failure, Outcome};
 use crate::output::{self, finding_advice};
 use crate::session::Session;
 
@@ -35,7 +35,7 @@ Exit codes:
   2  the command was mistyped, or an address refused
                                  130  stopped; what was acknowledged is kept";
 
-/// Serves the owner's page on this machine: all conversations, why prompts say what they say, and forgetting
+/// Serves the owner's page: conversations, why prompts are what they are, and forgetting
 ///
 /// Shows what was said and when, finds it, tells what the model sees of it and why, and forgets what its owner selects: first
 /// it shows exactly what would go.

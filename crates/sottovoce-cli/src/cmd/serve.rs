@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use sottovoce::Config;
+use sottovoce::{Config, with_causes};
 use sottovoce_serve::{Access, Hub, KeysError, Limits, ListenError, Listening};
 use tokio_util::sync::CancellationToken;
 
 use crate::cmd::servers;
-use crate::exit::{Failure, Outcome, with_causes};
+use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 

@@ -9,6 +9,7 @@ pub(crate) mod stores;
 pub(crate) mod sync;
 #[cfg(feature = "team")]
 pub(crate) mod team;
+mod text;
 mod watching;
 
 use sottovoce::Error;

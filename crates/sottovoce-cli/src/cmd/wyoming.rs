@@ -7,13 +7,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use sottovoce::config::OpenConversations;
-use sottovoce::{Config, Scope};
+use sottovoce::{Config, Scope, with_causes};
 use sottovoce_wyoming::{Access, Agent, ListenError, Listening, Phrases, Rooms, listen, serve};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::whose;
 use crate::cmd::servers;
-use crate::exit::{Failure, Outcome, with_causes};
+use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 

@@ -4,9 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use sottovoce::conversation::{TurnOutcome, TurnReport};
-use sottovoce::{Answer, AnswerEvent, Config, Error};
+use sottovoce::{Answer, AnswerEvent, Config, Error, with_causes};
 
-use crate::exit::{self, Exit, with_causes};
+use crate::exit::{self, Exit};
 use crate::interrupt::{Interrupt, StopRequest};
 use crate::no_model::NoModel;
 use crate::output;

@@ -3,11 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Zoned;
-use sottovoce::Scope;
 use sottovoce::admin::{Progress, Report};
 use sottovoce::config::OpenConversations;
-
-use crate::failure::with_causes;
+use sottovoce::{Scope, with_causes};
 
 /// How a check stands.
 #[derive(Clone, Default)]

@@ -7,11 +7,11 @@ use sottovoce::admin::{Stats, scopes};
 use sottovoce::config::OpenConversations;
 use sottovoce::context::recall::SearchQuery;
 use sottovoce::store::Profile;
-use sottovoce::{ConversationStore, Scope};
+use sottovoce::{ConversationStore, Scope, with_causes};
 use std::sync::Arc;
 
 use crate::english as en;
-use crate::failure::{Failure, with_causes};
+use crate::failure::Failure;
 use crate::html::{Place, Shell, counted, duration, layout, moment, name, one_line, size};
 use crate::link;
 use crate::room::Here;

@@ -8,10 +8,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::admin::scopes;
 use sottovoce::context::recall::{RecallQuery, SearchQuery};
-use sottovoce::{Conversation, Scope, StoredMessage};
+use sottovoce::{Conversation, Scope, StoredMessage, with_causes};
 
 use crate::english as en;
-use crate::failure::{Failure, with_causes};
+use crate::failure::Failure;
 use crate::html::{Marks, Place, Shell, article, counted, date, local, name, one_line};
 use crate::later;
 use crate::link;

@@ -10,12 +10,12 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use maud::html;
 use serde::{Deserialize, Serialize};
 use sottovoce::conversation::TurnReport;
-use sottovoce::{Answer, AnswerEvent, ChatRole, Error};
+use sottovoce::{Answer, AnswerEvent, ChatRole, Error, with_causes};
 use tokio::sync::oneshot;
 
 use crate::deed::LastTurn;
 use crate::english as en;
-use crate::failure::{Failure, with_causes};
+use crate::failure::Failure;
 use crate::html::{Place, Shell, layout};
 use crate::link;
 use crate::room::{Here, Room};

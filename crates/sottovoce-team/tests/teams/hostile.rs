@@ -65,9 +65,8 @@ async fn a_record_that_is_held_back_is_noticed_also_if_the_positions_have_no_hol
         let Some(records) = body.get_mut("records").and_then(Value::as_array_mut) else { return };
         if records.len() > 1 {
             records.remove(1);
-            for (at, record) in records.iter_mut().enumerate().skip(1) {
+            for record in records.iter_mut().skip(1) {
                 record["pos"] = json!(record["pos"].as_u64().unwrap() - 1);
-                let _ = at;
             }
             body["last"] = json!(body["last"].as_u64().unwrap() - 1);
         }
@@ -144,15 +143,21 @@ async fn an_emptied_record_is_noticed_unless_a_member_has_forgotten_it() {
 #[tokio::test]
 async fn a_forgetting_that_no_member_asked_for_forgets_nothing() {
     let (house, _, ben) = pair().await;
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Value::Null));
+    let keep = std::sync::Arc::clone(&seen);
+    house.proxy.lie(records(move |records| {
+        if let Some(record) = records.first() {
+            *keep.lock().unwrap() = record["rid"].clone();
+        }
+    }));
     ben.sync().await;
-    let mut rid = None;
+    let victim = seen.lock().unwrap().clone();
+    assert!(victim.is_string(), "a record that Ben has");
     house.proxy.lie(move |name, body| {
         if name.contains("/changes") {
-            let forged = "ab".repeat(32);
-            let victim = rid.get_or_insert_with(|| "cd".repeat(32)).clone();
             let last = body["last"].as_u64().unwrap() + 1;
             body["records"].as_array_mut().unwrap().push(json!({
-                "pos": last, "rid": forged, "device": "00".repeat(16), "kind": "forgetting",
+                "pos": last, "rid": "ab".repeat(32), "device": "00".repeat(16), "kind": "forgetting",
                 "forgets": [victim], "at": "2026-11-24T12:00:00Z"
             }));
             body["last"] = json!(last);

@@ -6,10 +6,10 @@ mod contexts;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use sottovoce::store::CleanupReport;
-use sottovoce::{ConversationStore, Scope};
+use sottovoce::{ConversationStore, Scope, with_causes};
 
 use crate::cmd::memory::scopes;
-use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::{Session, Stores};

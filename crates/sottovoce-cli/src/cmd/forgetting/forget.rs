@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use sottovoce::store::ForgetReport;
+use sottovoce::store::{ForgetReport, merged_ranges};
 use sottovoce::{ConversationStore, Error, FileConversationStore, StoredMessage};
 
 use crate::cmd::memory::tail::newest_of;
@@ -180,7 +180,7 @@ impl Wanted {
             .map(|range| *range.start())
             .collect();
         let mut messages = Vec::new();
-        for range in merged(named) {
+        for range in merged_ranges(named) {
             messages.extend(store.read_seqs(range).await?.messages);
         }
         for stored in &messages {
@@ -199,23 +199,8 @@ impl Wanted {
 
     fn numbers(&self) -> Vec<RangeInclusive<u64>> {
         let numbers = self.messages.iter().map(|stored| stored.seq).chain(self.lost.clone());
-        merged(numbers.map(|number| number..=number).collect())
+        merged_ranges(numbers.map(|number| number..=number))
     }
-}
-
-/// Merges overlapping ranges.
-fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
-    ranges.sort_by_key(|range| *range.start());
-    let mut merged: Vec<RangeInclusive<u64>> = Vec::new();
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if *range.start() <= last.end().saturating_add(1) => {
-                *last = *last.start()..=*last.end().max(range.end());
-            }
-            _ => merged.push(range),
-        }
-    }
-    merged
 }
 
 #[cfg(test)]
@@ -234,8 +219,11 @@ mod tests {
     }
     #[test]
     fn every_number_is_meant_once() {
-        assert_eq!(merged(vec![7..=9, 1..=3, 2..=8, 11..=11, 12..=12, 12..=12]), [1..=9, 11..=12]);
-        assert_eq!(merged(vec![5..=u64::MAX, u64::MAX..=u64::MAX]), [5..=u64::MAX]);
-        assert_eq!(merged(Vec::new()), []);
+        assert_eq!(
+            merged_ranges(vec![7..=9, 1..=3, 2..=8, 11..=11, 12..=12, 12..=12]),
+            [1..=9, 11..=12]
+        );
+        assert_eq!(merged_ranges(vec![5..=u64::MAX, u64::MAX..=u64::MAX]), [5..=u64::MAX]);
+        assert_eq!(merged_ranges(Vec::new()), []);
     }
 }

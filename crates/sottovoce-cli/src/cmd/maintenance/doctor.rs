@@ -8,9 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use sottovoce::admin::{store_exists, store_keys};
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, ConversationStore, EncryptionKey, Error};
+use sottovoce::{Config, ConversationStore, EncryptionKey, Error, with_causes};
 
-use crate::exit::{self, Exit, Failure, Outcome, with_causes};
+use crate::exit::{self, Exit, Failure, Outcome};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
 use crate::session::{Session, left_out};
 

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sottovoce::context::recall::SearchQuery;
 use sottovoce::store::Finding;
-use sottovoce::{ConversationStore, Scope};
+use sottovoce::{ConversationStore, Scope, with_causes};
 
 use crate::cmd::memory::scopes;
 use crate::cmd::memory::stats::moment;
-use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::table;
 use crate::output::table::Cell;

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use sottovoce::admin::{Stats, scopes};
-use sottovoce::{Config, ConversationStore, Scope};
+use sottovoce::{Config, ConversationStore, Scope, with_causes};
 
 use crate::cmd::memory::stats;
 use crate::cmd::memory::stats::bytes;
-use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::table;
 use crate::output::table::Cell;

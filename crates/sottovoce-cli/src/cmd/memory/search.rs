@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use sottovoce::context::recall::{Neighbours, Recall, SearchQuery, SearchResults, neighbours};
-use sottovoce::{Scope, StoredMessage};
+use sottovoce::{Scope, StoredMessage, with_causes};
 use zeroize::Zeroizing;
 
 use crate::cmd::memory::scopes;
-use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::message_row::MessageRow;
 use crate::output::{self, BOLD, DIM, GOOD};

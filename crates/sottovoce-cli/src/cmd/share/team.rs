@@ -47,7 +47,7 @@ Exit codes:
   2  the command was mistyped    130  interrupted; the next sync goes on from there
   3  something at the server could not be used; the rest was done";
 
-/// Shares named conversations with the members of a team, over a server that cannot read them
+/// Shares named conversations with a team, over a server that cannot read them
 ///
 /// Only named conversations are ever shared, each by the wish of the member that has it. They stay in this store and are read and
 /// written there, also without the server.

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use mdns_sd::{Error, IfKind, ServiceDaemon, ServiceInfo};
+use sottovoce::with_causes;
 
-use crate::exit::{Failure, with_causes};
+use crate::exit::Failure;
 
 const SERVICE: &str = "_wyoming._tcp.local.";
 /// How long the withdrawal may take.

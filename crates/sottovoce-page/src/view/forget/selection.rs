@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use jiff::civil::Date;
 use sottovoce::context::recall::SearchQuery;
+use sottovoce::store::merged_ranges;
 use sottovoce::{ConversationStore, Result, StoredMessage};
 
 use crate::english as en;
@@ -83,7 +84,7 @@ impl Selection {
             .collect();
         match numbers.is_empty() {
             true => Err(room.here.wrong(en::NOTHING_SELECTED, en::SELECT_SOMETHING)),
-            false => Ok(Selected::Numbers(merged(numbers))),
+            false => Ok(Selected::Numbers(merged_ranges(numbers))),
         }
     }
 
@@ -138,21 +139,6 @@ fn ranges(text: &str) -> Option<Vec<RangeInclusive<u64>>> {
         .collect()
 }
 
-/// Merges overlapping and neighbouring ranges.
-fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
-    ranges.sort_by_key(|range| *range.start());
-    let mut merged: Vec<RangeInclusive<u64>> = Vec::new();
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if *range.start() <= last.end().saturating_add(1) => {
-                *last = *last.start()..=*last.end().max(range.end());
-            }
-            _ => merged.push(range),
-        }
-    }
-    merged
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +149,6 @@ mod tests {
         for wrong in ["0", "a", "9-3", "1-2-3", "-1", "18446744073709551616"] {
             assert!(ranges(wrong).is_none(), "{wrong}");
         }
-        assert_eq!(merged(vec![7..=9, 1..=3, 4..=5, 8..=8]), [1..=5, 7..=9]);
+        assert_eq!(merged_ranges(vec![7..=9, 1..=3, 4..=5, 8..=8]), [1..=5, 7..=9]);
     }
 }

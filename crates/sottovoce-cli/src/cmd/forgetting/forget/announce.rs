@@ -7,10 +7,10 @@ use serde::Serialize;
 use sottovoce::store::{ForgetPlan, ForgetReport};
 use sottovoce::{ConversationStore, FileConversationStore};
 
-use crate::cmd::forgetting::forget::merged;
 use crate::exit::Failure;
 use crate::output::finding_advice::FindingRow;
 use crate::output::{self, DIM};
+use sottovoce::store::merged_ranges;
 
 /// The announcement: "delete 2 messages (1 asked for, 1 original) for ever; also take them out of 1 snapshot".
 pub(crate) fn deed(whose: &str, plan: &ForgetPlan) -> String {
@@ -97,7 +97,7 @@ pub(crate) async fn show(store: &FileConversationStore, plan: &ForgetPlan) -> Re
 
 async fn messages(store: &FileConversationStore, numbers: &[u64]) -> Result<(), Failure> {
     let ranges: Vec<RangeInclusive<u64>> = numbers.iter().map(|number| *number..=*number).collect();
-    for range in merged(ranges) {
+    for range in merged_ranges(ranges) {
         for stored in &store.read_seqs(range).await?.messages {
             output::message(stored, false)?;
         }

@@ -5,11 +5,12 @@ use std::path::Path;
 use sottovoce::store::ForgetReport;
 use sottovoce::{Config, ConversationStore, FileConversationStore, Scope};
 
-use crate::cmd::forgetting::forget::{What, announce, forget_if_sure, merged};
+use crate::cmd::forgetting::forget::{What, announce, forget_if_sure};
 use crate::cmd::memory::scopes;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
+use sottovoce::store::merged_ranges;
 
 /// How many numbers one read covers.
 const STEP: u64 = 4096;
@@ -111,7 +112,7 @@ async fn numbers_of(
         let said = said.filter(|stored| stored.message.thread_id.as_deref() == Some(thread));
         numbers.extend(said.map(|stored| stored.seq..=stored.seq));
     }
-    Ok(merged(numbers))
+    Ok(merged_ranges(numbers))
 }
 
 fn place(session: &Session) -> String {

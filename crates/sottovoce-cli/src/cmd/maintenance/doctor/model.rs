@@ -1,10 +1,10 @@
 //! Checks the model and its server.
 
 use sottovoce::model::{ModelFailure, ModelInfo, ModelServer};
-use sottovoce::{Config, Error};
+use sottovoce::{Config, Error, with_causes};
 
 use crate::cmd::maintenance::doctor::{Fix, Report};
-use crate::exit::{self, with_causes};
+use crate::exit;
 use crate::output;
 
 /// Checks the settings, and what the server reports about the model.

@@ -1,6 +1,6 @@
 //! Shows the code that lets another device in.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use anstyle::AnsiColor;
@@ -9,9 +9,10 @@ use qrcode::{EcLevel, QrCode};
 use sottovoce::Config;
 use sottovoce_sync::Invitation;
 
+use crate::cmd::share::text;
 use crate::exit::Failure;
 use crate::output;
-use crate::private_file::{self, PrivateFile};
+use crate::private_file;
 use crate::session::Session;
 
 /// Where the code goes.
@@ -45,10 +46,7 @@ impl Target {
     ) -> Result<(), Failure> {
         let code = invitation.code();
         if let Some(file) = &self.to {
-            let mut new = PrivateFile::begin(file, false, config)?;
-            let written = new.file.write_all(format!("{}\n", *code).as_bytes());
-            written.map_err(|error| new.unwritable(&error))?;
-            new.end()?;
+            text::write(file, &code, config)?;
             output::note(&format!("wrote the code to {}", file.display()));
         } else if !session.json {
             output::line(&*code)?;

@@ -1,6 +1,6 @@
 //! `sottovoce device join`
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use serde::Serialize;
@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 use crate::cmd::share::credentials::Source;
 use crate::cmd::share::device::host_name;
 use crate::cmd::share::selection::{SelectionRow, Shared, described};
+use crate::cmd::share::text;
 use crate::cmd::share::{address, new_syncer};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
@@ -17,6 +18,9 @@ use crate::session::Session;
 
 /// More than any code has.
 const LONGEST: u64 = 16 << 10;
+
+/// What to do if it cannot be read.
+const HELP: &str = "give what `sottovoce device add` has shown";
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -92,10 +96,10 @@ fn read(argument: &str) -> Result<Zeroizing<String>, Failure> {
         if io::stdin().is_terminal() {
             output::note("paste the code, then press Ctrl-D");
         }
-        return limited(io::stdin(), "standard input");
+        return text::limited(io::stdin(), LONGEST, "standard input", HELP);
     }
     match std::fs::File::open(Path::new(argument)) {
-        Ok(file) => limited(file, argument),
+        Ok(file) => text::limited(file, LONGEST, argument, HELP),
         // No code is a path that exists.
         Err(_) if argument.contains('@') => Ok(Zeroizing::new(argument.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -107,12 +111,4 @@ fn read(argument: &str) -> Result<Zeroizing<String>, Failure> {
             "name a file that this user can read, or give the code itself",
         )),
     }
-}
-
-fn limited(from: impl Read, place: &str) -> Result<Zeroizing<String>, Failure> {
-    let mut text = Zeroizing::new(String::with_capacity(LONGEST as usize));
-    from.take(LONGEST).read_to_string(&mut text).map_err(|error| {
-        Failure::input(format!("{place}: {error}"), "give what `sottovoce device add` has shown")
-    })?;
-    Ok(text)
 }

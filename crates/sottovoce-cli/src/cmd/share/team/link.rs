@@ -1,6 +1,6 @@
 //! Links, as they are given and shown.
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,13 +9,17 @@ use sottovoce_sync::SyncError;
 use sottovoce_team::Link;
 use zeroize::Zeroizing;
 
+use crate::cmd::share::text;
 use crate::exit::Failure;
 use crate::output;
-use crate::private_file::{self, PrivateFile};
+use crate::private_file;
 use crate::session::Session;
 
 /// More than any link has.
 const LONGEST: u64 = 1 << 20;
+
+/// What to do if it cannot be read.
+const HELP: &str = "give what `sottovoce team invite` has shown";
 
 /// Where a link goes.
 #[derive(Debug, clap::Args)]
@@ -51,19 +55,16 @@ impl Target {
         link: &Link,
         whose: &str,
     ) -> Result<(), Failure> {
-        let text = link.reveal();
+        let revealed = link.reveal();
         if let Some(file) = &self.to {
-            let mut new = PrivateFile::begin(file, false, config)?;
-            let written = new.file.write_all(format!("{}\n", *text).as_bytes());
-            written.map_err(|error| new.unwritable(&error))?;
-            new.end()?;
+            text::write(file, &revealed, config)?;
             output::note(&format!("wrote the link to {}", file.display()));
         }
         if session.json {
-            let shown = self.to.is_none().then_some(text.as_str());
+            let shown = self.to.is_none().then_some(revealed.as_str());
             output::json(&Row { team: link.team(), link: shown, file: self.to.as_deref() })?;
         } else if self.to.is_none() {
-            output::line(&*text)?;
+            output::line(&*revealed)?;
         }
         output::note(whose);
         Ok(())
@@ -76,12 +77,12 @@ pub(super) fn read(argument: &str) -> Result<Link, Failure> {
         if io::stdin().is_terminal() {
             output::note("paste the link, then press Ctrl-D");
         }
-        limited(io::stdin(), "standard input")?
+        text::limited(io::stdin(), LONGEST, "standard input", HELP)?
     } else if argument.contains("#") && argument.contains("://") {
         Zeroizing::new(argument.to_owned())
     } else {
         match std::fs::File::open(Path::new(argument)) {
-            Ok(file) => limited(file, argument)?,
+            Ok(file) => text::limited(file, LONGEST, argument, HELP)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let reason = "it has no address, and no file has this name";
                 return Err(SyncError::InvalidLink { reason }.into());
@@ -95,14 +96,6 @@ pub(super) fn read(argument: &str) -> Result<Link, Failure> {
         }
     };
     Ok(text.parse()?)
-}
-
-fn limited(from: impl Read, place: &str) -> Result<Zeroizing<String>, Failure> {
-    let mut text = Zeroizing::new(String::new());
-    from.take(LONGEST).read_to_string(&mut text).map_err(|error| {
-        Failure::input(format!("{place}: {error}"), "give what `sottovoce team invite` has shown")
-    })?;
-    Ok(text)
 }
 
 /// The name of this machine's user.

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use sottovoce::with_causes;
 use sottovoce_http::{
     DatabaseOptions, Limits, Team, listen, listen_plain, listen_tls, open_database, serve,
 };
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cmd::share::address;
 use crate::cmd::share::credentials::Source;
-use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
