@@ -35,7 +35,7 @@ Exit codes:
   2  the command was mistyped, or an address refused
                                  130  stopped; what was acknowledged is kept";
 
-/// Serves the owner's page: conversations, why prompts are what they are, and forgetting
+/// Serves a page for a browser, in which the owner sees, searches and forgets
 ///
 /// Shows what was said and when, finds it, tells what the model sees of it and why, and forgets what its owner selects: first
 /// it shows exactly what would go.
