@@ -12,7 +12,7 @@ use sottovoce_team_api::{
 
 use crate::link::{Given, GivenConversation, Link};
 use crate::log::contents::{new_id, new_key};
-use crate::server::{conversation_path, team_path};
+use crate::server::{conversation_path, is_refused, team_path};
 use crate::state::{Membership, Shared, State};
 use crate::teams::Teams;
 
@@ -147,25 +147,24 @@ impl Teams {
                     list.grants.iter().any(|grant| ![out, own].contains(&grant.member));
             }
         }
-        match scope {
-            Some(_) => {
-                for conversation in &concerned {
-                    let path = format!("{}/grants/{out}", conversation_path(id, *conversation));
-                    server.delete(&path).await?;
-                }
-            }
-            None => server.delete(&format!("{}/members/{out}", team_path(id))).await?,
-        }
-        let mut scopes = Vec::new();
-        if let Some(team) = state.teams.get_mut(&id) {
-            for conversation in concerned {
-                if let Some(shared) = team.conversations.get_mut(&conversation) {
-                    shared.keys.push(new_key()?);
-                    scopes.push(shared.scope()?);
-                }
-            }
-        }
+        // The keys come first: whatever interrupts this, nothing more is sealed with keys that the member has.
+        let before = state.clone();
+        let scopes = state.renew_keys(id, &concerned)?;
         state.write(&root).await?;
+        let path = match (scope, concerned.first()) {
+            (None, _) => Some(format!("{}/members/{out}", team_path(id))),
+            (Some(_), Some(conversation)) => {
+                Some(format!("{}/grants/{out}", conversation_path(id, *conversation)))
+            }
+            (Some(_), None) => None,
+        };
+        if let Some(path) = path {
+            let removed = server.delete(&path).await;
+            if removed.as_ref().is_err_and(is_refused) {
+                before.write(&root).await?;
+            }
+            removed?;
+        }
         match is_anyone_left {
             true => link(&state, id, None, given(&state, id, &scopes)?).map(Some),
             false => Ok(None),

@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use reqwest::{Client, Method, Response, StatusCode, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sottovoce::http::client_builder;
 use sottovoce_sync::{Action, ErrorKind, RemoteError, SyncError, SyncResult, part_of};
 use sottovoce_team_api::{Id, MAX_ARTIFACT, Problem, Secret};
 
@@ -55,7 +56,7 @@ impl Server {
     /// A client for all servers. It reads the system's certificates, and keeps connections for the next request.
     pub(crate) fn client() -> SyncResult<Client> {
         // A redirection could lead to another server, and a proxy of the environment to anyone.
-        let builder = Client::builder().no_proxy().redirect(redirect::Policy::none());
+        let builder = client_builder(true)?.no_proxy().redirect(redirect::Policy::none());
         let builder = builder.connect_timeout(Duration::from_secs(10));
         let client = builder.user_agent(concat!("sottovoce/", env!("CARGO_PKG_VERSION"))).build();
         client.map_err(|_| {

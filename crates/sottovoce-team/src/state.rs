@@ -11,7 +11,7 @@ use sottovoce_sync::{SyncError, SyncResult};
 use sottovoce_team_api::{Id, Level, Rid, Secret};
 use zeroize::Zeroizing;
 
-use crate::log::contents::ArtifactPieces;
+use crate::log::contents::{ArtifactPieces, new_key};
 use crate::log::withheld::Seen;
 
 /// The version of the state.
@@ -214,6 +214,19 @@ impl State {
         if let Some(team) = self.teams.get_mut(&team) {
             team.conversations.insert(conversation, shared);
         }
+    }
+
+    /// Gives new keys to these conversations of a team. Returns what they are called here.
+    pub(crate) fn renew_keys(&mut self, team: Id, conversations: &[Id]) -> SyncResult<Vec<Scope>> {
+        let mut scopes = Vec::new();
+        let Some(team) = self.teams.get_mut(&team) else { return Ok(scopes) };
+        for conversation in conversations {
+            if let Some(shared) = team.conversations.get_mut(conversation) {
+                shared.keys.push(new_key()?);
+                scopes.push(shared.scope()?);
+            }
+        }
+        Ok(scopes)
     }
 
     /// A team that this store is in.

@@ -4,6 +4,7 @@ use sottovoce_sync::SyncError;
 use sottovoce_team::{Level, Link, Role};
 
 use crate::house::{House, PLANS, scope};
+use crate::proxy::Fate;
 
 fn again(link: &Link) -> Link {
     link.reveal().parse().unwrap()
@@ -97,6 +98,42 @@ async fn a_member_who_is_shut_out_reads_nothing_new_and_the_others_go_on_with_a_
     assert_eq!(anna.words(PLANS).await, ben.words(PLANS).await);
     // Nobody is left who needs a link.
     assert!(anna.teams.revoke(None, "Ben", None).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_member_who_is_shut_out_has_no_key_of_what_follows_even_if_the_answer_is_lost() {
+    let house = House::new().await;
+    let anna = house.anna().await;
+    let ben = house.guest(&anna, "Ben", Level::Write).await;
+    house.guest(&anna, "Carl", Level::Write).await;
+    house.proxy.decide(|asked| match asked.starts_with("DELETE") {
+        true => Fate::LoseAnswer,
+        false => Fate::Pass,
+    });
+    anna.teams.revoke(None, "Carl", None).await.unwrap_err();
+    house.proxy.calm();
+    assert_eq!(anna.teams.members(None).await.unwrap().len(), 2);
+    anna.says(PLANS, "Carl is out").await;
+    anna.sync().await;
+    let problems = ben.problems().await;
+    assert!(problems[0].to_string().contains("new link"), "{problems:?}");
+    let link = anna.teams.grant("Ben", &scope(PLANS), Level::Write).await.unwrap();
+    ben.teams.join(&link, "Ben").await.unwrap();
+    ben.sync().await;
+    assert_eq!(ben.words(PLANS).await, ["Carl is out", "We meet on Monday"]);
+}
+
+#[tokio::test]
+async fn keys_stay_as_they_are_if_the_server_refuses_to_shut_a_member_out() {
+    let house = House::new().await;
+    let anna = house.anna().await;
+    let ben = house.guest(&anna, "Ben", Level::Write).await;
+    house.guest(&anna, "Carl", Level::Write).await;
+    ben.teams.revoke(None, "Carl", None).await.unwrap_err();
+    ben.says(PLANS, "all can read this").await;
+    ben.sync().await;
+    anna.sync().await;
+    assert_eq!(anna.words(PLANS).await, ["We meet on Monday", "all can read this"]);
 }
 
 #[tokio::test]
