@@ -55,6 +55,8 @@ mod directory;
 mod error;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+#[cfg(feature = "http")]
+pub mod http;
 mod message;
 pub mod model;
 pub mod persona;

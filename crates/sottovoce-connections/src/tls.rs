@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -31,7 +31,7 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Tl
     }
     let secret =
         PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error.to_string()))?;
-    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| of_certificate(&error))?
         .with_no_client_auth()

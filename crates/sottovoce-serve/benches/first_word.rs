@@ -133,7 +133,7 @@ async fn first_word(client: &reqwest::Client, url: &str, words: &str) -> (Durati
 
 async fn measure(messages: u64) {
     let home = Home::with(messages).await;
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = sottovoce::http::client_builder(false).unwrap().no_proxy().build().unwrap();
     for recall in [false, true] {
         let (url, stop) = home.serve(recall).await;
         // Opens the conversation and loads the index, as a client that looks for models does.
@@ -197,7 +197,7 @@ fn session() -> Vec<String> {
 async fn unchanged(requests: Vec<String>) {
     let home = Home::with(100).await;
     let (url, stop) = home.serve(true).await;
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = sottovoce::http::client_builder(false).unwrap().no_proxy().build().unwrap();
     for to in [&home.stub.url(), &url] {
         for request in &requests {
             let request = client.post(format!("{to}/api/chat")).body(request.clone());

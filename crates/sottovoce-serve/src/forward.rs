@@ -13,6 +13,7 @@ use http::{HeaderMap, Method, Response};
 use reqwest::{Body as Sent, Client, Request, Url, redirect, retry};
 use sottovoce::config::ModelKind;
 use sottovoce::conversation::ErrorKind;
+use sottovoce::http::client_builder;
 use sottovoce::model::{ModelFailure, ModelServer};
 use sottovoce::{Config, Error, Result};
 use sottovoce_connections::{Body, Sender, pieces};
@@ -81,7 +82,8 @@ impl Upstream {
             place: "LanguageModel.BaseUrl".to_owned(),
             reason: format!("cannot be used: {error}"),
         };
-        let client = Client::builder()
+        let mut base = Url::parse(settings.base_url.trim()).map_err(|error| unusable(&error))?;
+        let client = client_builder(base.scheme() == "https")?
             .redirect(redirect::Policy::none())
             .retry(retry::never())
             .no_proxy()
@@ -90,7 +92,6 @@ impl Upstream {
             .tcp_keepalive(ALIVE)
             .build()
             .map_err(|error| unusable(&error.without_url()))?;
-        let mut base = Url::parse(settings.base_url.trim()).map_err(|error| unusable(&error))?;
         let path = base.path().trim_end_matches('/');
         let path = match settings.kind {
             ModelKind::OpenAi => path.strip_suffix("/v1").unwrap_or(path),

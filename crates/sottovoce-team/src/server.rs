@@ -53,10 +53,10 @@ impl Server {
         Ok(Self { client, address: address.to_owned(), token })
     }
 
-    /// A client for all servers. It reads the system's certificates, and keeps connections for the next request.
-    pub(crate) fn client() -> SyncResult<Client> {
+    /// A client for all servers that are asked by HTTPS, or by plain HTTP. It keeps connections for the next request.
+    pub(crate) fn client(is_encrypted: bool) -> SyncResult<Client> {
         // A redirection could lead to another server, and a proxy of the environment to anyone.
-        let builder = client_builder(true)?.no_proxy().redirect(redirect::Policy::none());
+        let builder = client_builder(is_encrypted)?.no_proxy().redirect(redirect::Policy::none());
         let builder = builder.connect_timeout(Duration::from_secs(10));
         let client = builder.user_agent(concat!("sottovoce/", env!("CARGO_PKG_VERSION"))).build();
         client.map_err(|_| {

@@ -28,7 +28,9 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Teams {
     conversations: Arc<dyn Conversations>,
     clock: Arc<dyn Clock>,
-    client: OnceLock<Client>,
+    /// For servers that are asked by plain HTTP, and for those that are not.
+    plain: OnceLock<Client>,
+    encrypted: OnceLock<Client>,
     /// What each server had last, to wait for more.
     seen: Mutex<BTreeMap<Id, Id>>,
 }
@@ -36,7 +38,13 @@ pub struct Teams {
 impl Teams {
     /// The teams of the store that has these conversations.
     pub fn new(conversations: Arc<dyn Conversations>, clock: Arc<dyn Clock>) -> Self {
-        Self { conversations, clock, client: OnceLock::new(), seen: Mutex::default() }
+        Self {
+            conversations,
+            clock,
+            plain: OnceLock::new(),
+            encrypted: OnceLock::new(),
+            seen: Mutex::default(),
+        }
     }
 
     pub(crate) async fn open(&self, scope: &Scope) -> SyncResult<FileConversationStore> {
@@ -72,11 +80,13 @@ impl Teams {
 
     /// The server at an address, as the one with this token sees it.
     pub(crate) fn server(&self, address: &str, token: Option<Secret>) -> SyncResult<Server> {
-        let client = match self.client.get() {
+        let is_encrypted = address.starts_with("https:");
+        let clients = if is_encrypted { &self.encrypted } else { &self.plain };
+        let client = match clients.get() {
             Some(client) => client.clone(),
             None => {
-                let client = Server::client()?;
-                self.client.get_or_init(|| client).clone()
+                let client = Server::client(is_encrypted)?;
+                clients.get_or_init(|| client).clone()
             }
         };
         Server::new(client, address, token)

@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use super::answer::Answer;
 use super::near::is_near;
 use crate::error::{Error, ModelFailure, Result};
+use crate::http::client_builder;
 use crate::model::AnswerLimits;
 
 /// The longest time to establish a connection.
@@ -34,7 +35,7 @@ pub(crate) struct HttpClient {
 impl HttpClient {
     pub(crate) fn new(base_url: &str, silence: Duration) -> Result<Self> {
         let base = address(base_url)?;
-        let client = Client::builder()
+        let client = client_builder(base.scheme() == "https")?
             .redirect(redirect::Policy::none())
             .retry(retry::never())
             .no_proxy()

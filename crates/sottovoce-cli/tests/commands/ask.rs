@@ -280,3 +280,19 @@ fn the_prompt_that_is_shown_is_the_prompt_that_is_asked() {
         assert!(request["tools"].is_null() && request.to_string().contains("behind the teapot"));
     }
 }
+
+#[test]
+fn a_system_without_certificates_lacks_nothing_for_plain_http_and_is_told_what_https_needs() {
+    let talk = Talk::new();
+    let asking = |address: &str| {
+        let mut command = talk.command(&["ask", "And", "tomorrow?"]);
+        command.env("SSL_CERT_FILE", "/nowhere").env("SSL_CERT_DIR", "/nowhere");
+        command.env("SOTTOVOCE__LANGUAGEMODEL__BASEURL", address).output().unwrap()
+    };
+    talk.stub.next(Answer::saying(&["Sunny."]));
+    let asked = asking(&talk.stub.url());
+    assert_eq!(out(&asked), "Sunny.\n", "{}", err(&asked));
+    assert!(!err(&asked).contains("certificates"), "{}", err(&asked));
+    let asked = asking("https://127.0.0.1:1");
+    assert!(err(&asked).contains("ca-certificates"), "{}", err(&asked));
+}

@@ -1,11 +1,9 @@
 //! The pool of connections to PostgreSQL
 
 use std::str::FromStr;
-use std::sync::Arc;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use rustls::crypto::aws_lc_rs::default_provider;
-use rustls::{ClientConfig, RootCertStore};
+use sottovoce::http::tls_config;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -39,7 +37,10 @@ pub(super) fn pool(address: &str, options: DatabaseOptions) -> Result<Pool> {
         SslMode::Prefer if is_near => Manager::from_config(config, NoTls, fast),
         _ => {
             config.ssl_mode(SslMode::Require);
-            Manager::from_config(config, MakeRustlsConnect::new(tls()?), fast)
+            let tls = tls_config().map_err(|_| Error::DatabaseAddress {
+                reason: "needs TLS, and this system has no certificates: install them (Debian: ca-certificates)",
+            })?;
+            Manager::from_config(config, MakeRustlsConnect::new(tls), fast)
         }
     };
     Pool::builder(manager)
@@ -60,15 +61,4 @@ fn is_near(host: &Host) -> bool {
         #[cfg(unix)]
         Host::Unix(_) => true,
     }
-}
-
-fn tls() -> Result<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|_| Error::DatabaseAddress {
-            reason: "needs TLS, which this build does not have",
-        })?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
 }

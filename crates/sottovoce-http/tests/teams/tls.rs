@@ -9,7 +9,7 @@ use sottovoce_http::{Error, listen, listen_plain, listen_tls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -37,7 +37,7 @@ async fn start(setup: &Setup) -> (Server, Member) {
 async fn ask(address: SocketAddr, request: &str) -> String {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&files()[0]).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)

@@ -8,7 +8,7 @@ use sottovoce_page::{Page, PageError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -34,7 +34,7 @@ async fn over_tls_the_cookie_is_secure_and_other_names_are_refused() {
     let serving = tokio::spawn(listening.serve(stop.clone()));
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&certificate).unwrap()).unwrap();
-    let tls = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)

@@ -208,8 +208,7 @@ impl Served {
         body: String,
         headers: &[(&str, &str)],
     ) -> Got {
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let mut request = client.request(method, format!("{}{path}", self.url)).body(body);
+        let mut request = http_client().request(method, format!("{}{path}", self.url)).body(body);
         request = request.header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -274,4 +273,9 @@ impl Client {
         self.messages.push(json!({ "role": "assistant", "content": answer }));
         got
     }
+}
+
+/// A client that asks these servers.
+pub(crate) fn http_client() -> reqwest::Client {
+    sottovoce::http::client_builder(false).unwrap().no_proxy().build().unwrap()
 }

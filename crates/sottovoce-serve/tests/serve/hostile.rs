@@ -7,7 +7,7 @@ use sottovoce::Scope;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{Client, Served};
+use crate::harness::{Client, Served, http_client};
 use crate::ollama::Answer;
 
 async fn connect(served: &Served) -> TcpStream {
@@ -87,7 +87,7 @@ async fn silent_connections_keep_no_client_out() {
     let mut client = Client::new();
     client.messages.push(json!({ "role": "user", "content": "Rain?" }));
     let url = format!("{}/api/chat", served.url);
-    let mut open = reqwest::Client::new().post(url).body(client.body()).send().await.unwrap();
+    let mut open = http_client().post(url).body(client.body()).send().await.unwrap();
     let mut silent = Vec::new();
     for _ in 0..20 {
         silent.push(connect(&served).await);

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sottovoce::Scope;
 
-use crate::harness::{Client, Served};
+use crate::harness::{Client, Served, http_client};
 use crate::ollama::{Answer, Ask};
 
 async fn begin(served: &Served, client: &mut Client, words: &str) -> reqwest::Response {
     client.messages.push(json!({ "role": "user", "content": words }));
     let url = format!("{}/api/chat", served.url);
-    let mut response = reqwest::Client::new().post(url).body(client.body()).send().await.unwrap();
+    let mut response = http_client().post(url).body(client.body()).send().await.unwrap();
     assert!(response.chunk().await.unwrap().is_some());
     response
 }
@@ -40,7 +40,7 @@ async fn a_caller_that_leaves_before_the_first_word_stops_the_model_as_well() {
     let mut client = Client::new();
     client.messages.push(json!({ "role": "user", "content": "Rain?" }));
     let url = format!("{}/api/chat", served.url);
-    let asked = tokio::spawn(reqwest::Client::new().post(url).body(client.body()).send());
+    let asked = tokio::spawn(http_client().post(url).body(client.body()).send());
     served.stub.wait_for(Ask::Reply, 1);
     asked.abort();
     served.stub.wait_until_closed_early();

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sottovoce::{ConversationStore, Scope};
 
-use crate::harness::{Client, Served, named};
+use crate::harness::{Client, Served, http_client, named};
 use crate::ollama::{Answer, Ask};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -13,7 +13,7 @@ async fn an_utterance_is_sealed_before_anything_is_forwarded() {
     let url = format!("{}/s/kitchen/api/chat", served.url);
     let mut client = Client::new();
     client.messages.push(json!({ "role": "user", "content": "How is it?" }));
-    let asked = reqwest::Client::new().post(url).body(client.body()).send();
+    let asked = http_client().post(url).body(client.body()).send();
     let asked = tokio::spawn(asked);
     served.stub.wait_for(Ask::Reply, 1);
     assert_eq!(

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sottovoce::Scope;
 
-use crate::harness::{Client, Served, named};
+use crate::harness::{Client, Served, http_client, named};
 use crate::ollama::{Answer, Ask};
 
 /// As a client may write it: spaces, an order of its own, floats, unknown fields, escapes.
@@ -133,7 +133,7 @@ async fn the_first_piece_is_there_before_the_second_is_made() {
     let mut client = Client::new();
     client.messages.push(json!({ "role": "user", "content": "How is it?" }));
     let url = format!("{}/api/chat", served.url);
-    let mut response = reqwest::Client::new().post(url).body(client.body()).send().await.unwrap();
+    let mut response = http_client().post(url).body(client.body()).send().await.unwrap();
     let first = response.chunk().await.unwrap().unwrap();
     assert!(String::from_utf8_lossy(&first).contains("It is "));
     served.stub.release();

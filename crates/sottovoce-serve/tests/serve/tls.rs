@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -27,7 +27,7 @@ async fn a_client_that_trusts_the_certificate_is_answered_and_a_plain_one_is_not
     let address = served.url.strip_prefix("http://").unwrap();
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&certificate).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)

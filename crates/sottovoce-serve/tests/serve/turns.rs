@@ -6,7 +6,7 @@ use serde_json::json;
 use sottovoce::{ConversationStore, Scope};
 use tokio::task::JoinHandle;
 
-use crate::harness::{Client, Served};
+use crate::harness::{Client, Served, http_client};
 use crate::ollama::{Answer, Ask};
 
 const SUMMARY: &str = "The user counts. The assistant agrees with every number.";
@@ -33,7 +33,7 @@ async fn summary(served: &Served) -> Option<String> {
 fn asking(served: &Served, words: &str) -> reqwest::RequestBuilder {
     let mut client = Client::new();
     client.messages.push(json!({ "role": "user", "content": words }));
-    reqwest::Client::new().post(format!("{}/api/chat", served.url)).body(client.body())
+    http_client().post(format!("{}/api/chat", served.url)).body(client.body())
 }
 
 fn ask(served: &Served, words: &str) -> JoinHandle<String> {

@@ -14,6 +14,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, StreamBody};
 use reqwest::redirect::{Attempt, Policy};
+use sottovoce::http::client_builder;
 
 use super::answer::{Answer, Late, TooLong, checked_code, code};
 use crate::remote::MAX_OBJECT;
@@ -57,7 +58,7 @@ struct Client {
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> ::object_store::Result<HttpClient> {
-        let builder = reqwest::Client::builder();
+        let builder = client_builder(!self.allow_http).map_err(|error| unusable(error.into()))?;
         // A proxy is another machine.
         let builder = if self.allow_http { builder.no_proxy() } else { builder };
         let http = builder
@@ -66,12 +67,13 @@ impl HttpConnector for Connector {
             .redirect(Policy::custom(redirect))
             .user_agent(concat!("sottovoce/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|source| ::object_store::Error::Generic {
-                store: "HTTP",
-                source: Box::new(source),
-            })?;
+            .map_err(|error| unusable(error.into()))?;
         Ok(HttpClient::new(Client { http, connector: self.clone() }))
     }
+}
+
+fn unusable(source: Box<dyn std::error::Error + Send + Sync>) -> ::object_store::Error {
+    ::object_store::Error::Generic { store: "HTTP", source }
 }
 
 /// Follows a redirect to the same address with a slash at its end, as WebDAV servers send it for a folder. Another server gets neither
