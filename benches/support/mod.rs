@@ -23,8 +23,11 @@ const ANSWERS: [&str; 5] = [
     "Milk, eggs, bread, half a kilo of coffee beans, and something for the cat.",
 ];
 
+/// The secret of the stores' key.
+pub(crate) const SECRET: &str = "a secret for measuring";
+
 pub(crate) fn options() -> StoreOptions {
-    StoreOptions::new(EncryptionKey::from_secret("a secret for measuring").unwrap())
+    StoreOptions::new(EncryptionKey::from_secret(SECRET).unwrap())
 }
 
 /// The message at one place of an endless conversation, 20 seconds after the previous one.
