@@ -11,6 +11,7 @@ mod image;
 mod licences;
 mod package;
 mod release;
+mod reproduced;
 mod settings_file;
 mod target;
 mod toolchain;
@@ -18,6 +19,7 @@ mod toolchain;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use edition::Edition;
 use release::Site;
@@ -34,6 +36,8 @@ pub(crate) struct Options {
     program: Option<PathBuf>,
     /// Where the files go.
     out: Option<PathBuf>,
+    /// Whether the files are tried as their users would, and everything is built again elsewhere.
+    is_to_prove: bool,
 }
 
 impl Options {
@@ -48,6 +52,7 @@ impl Options {
                 }
                 "--small" => options.editions.push(Edition::Small),
                 "--whole" => options.editions.push(Edition::Whole),
+                "--prove" => options.is_to_prove = true,
                 "--program" => {
                     let program = arguments.next().ok_or("--program needs a value")?;
                     options.program = Some(program.into());
@@ -60,6 +65,9 @@ impl Options {
         }
         if options.program.is_some() && !options.targets.is_empty() {
             return Err("--program is for this machine; leave out --target".into());
+        }
+        if options.program.is_some() && options.is_to_prove {
+            return Err("--prove is for what is built; leave out --program".into());
         }
         if options.targets.is_empty() {
             options.targets = match options.program {
@@ -74,7 +82,8 @@ impl Options {
     }
 }
 
-/// Makes the release in `target/dist/release`, or where it is told. Returns whether no binary is too large.
+/// Makes the release in `target/dist/release`, or where it is told. Returns whether no binary is too large, and whatever is to be proven
+/// holds.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let built = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
@@ -122,5 +131,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         println!("{:>10}  {}  {}", file.content.len(), digest::sha256(&file.content), file.path);
     }
     println!("in {}", release.display());
-    Ok(is_small_enough)
+    let mut is_proven = true;
+    if let (true, Some(toolchain)) = (options.is_to_prove, &toolchain) {
+        is_proven = reproduced::check(&site, toolchain, &options.targets, &options.editions)?;
+        let tried = Command::new(site.root.join(".ci/dist")).arg(&release).status()?;
+        is_proven &= tried.success();
+    }
+    Ok(is_small_enough && is_proven)
 }

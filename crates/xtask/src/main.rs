@@ -22,7 +22,7 @@ Kills the store and cuts its power at every step, and shows that none of its fsy
 
 Needs Linux and strace; the power cuts need root, e2fsprogs and loop devices. Says what it had to skip.
 
-cargo xtask dist [--target NAME]... [--whole] [--small] [--out FOLDER] [--program FILE]
+cargo xtask dist [--target NAME]... [--whole] [--small] [--out FOLDER] [--program FILE] [--prove]
 
 Makes what a release consists of: static binaries, archives, Debian packages, images for containers, bills of materials and sums.
 
@@ -30,6 +30,7 @@ Makes what a release consists of: static binaries, archives, Debian packages, im
   --whole        the whole program, as without an option
   --small        store, prompt, turn, and recall without word vectors
   --out FOLDER   where the files go; target/dist/release unless told otherwise
+  --prove        builds everything again in another folder and compares the bytes, then tries the files with .ci/dist
   --program FILE packs this program of this machine, such as target/debug/sottovoce, instead of building: to try the rest
 
 Needs Linux on x86-64, Python with venv, and rustup or the target's standard library.
