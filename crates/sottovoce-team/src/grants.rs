@@ -171,6 +171,28 @@ impl Teams {
         }
     }
 
+    /// Ends the sharing of a conversation for this member, or, if `for_all`, for all members: the server deletes it then. What is in it
+    /// stays in this store, and in those of the others.
+    ///
+    /// # Errors
+    /// [`SyncError::NoSuch`] for a conversation that is not shared. Those of the server: only who may manage it can end it for all.
+    pub async fn unshare(&self, scope: &Scope, for_all: bool) -> SyncResult<()> {
+        let (root, mut state, _lock) = self.locked().await?;
+        let (id, conversation, _) = state.shared_as(scope)?;
+        let team = state.membership(id)?;
+        let path = conversation_path(id, conversation);
+        let path = if for_all { path } else { format!("{path}/grants/{}", team.member) };
+        match self.server_of(team)?.delete(&path).await {
+            // The member was shut out of everything already.
+            Err(SyncError::NotAMember { .. }) if !for_all => {}
+            ended => ended?,
+        }
+        if let Some(team) = state.teams.get_mut(&id) {
+            team.conversations.remove(&conversation);
+        }
+        state.write(&root).await
+    }
+
     /// The member with that name or identifier.
     async fn find_member(&self, id: Id, team: &Membership, asked: &str) -> SyncResult<Id> {
         let none = || SyncError::NoSuch { what: "member", name: asked.to_owned() };

@@ -154,6 +154,33 @@ async fn a_grant_that_is_taken_back_and_given_again_goes_on_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_conversation_that_is_no_longer_shared_stays_on_every_device_and_leaves_the_server() {
+    let house = House::new().await;
+    let anna = house.anna().await;
+    let ben = house.guest(&anna, "Ben", Level::Write).await;
+    let carl = house.guest(&anna, "Carl", Level::Write).await;
+    carl.teams.unshare(&scope(PLANS), false).await.unwrap();
+    carl.says(PLANS, "by myself").await;
+    assert_eq!(carl.problems().await, []);
+    ben.says(PLANS, "still here").await;
+    ben.sync().await;
+    anna.sync().await;
+    assert_eq!(anna.words(PLANS).await, ["We meet on Monday", "still here"]);
+    assert_eq!(carl.words(PLANS).await, ["We meet on Monday", "by myself"]);
+    // Ben may not end it for all.
+    ben.teams.unshare(&scope(PLANS), true).await.unwrap_err();
+    anna.teams.unshare(&scope(PLANS), true).await.unwrap();
+    let problems = ben.problems().await;
+    assert!(problems[0].to_string().contains("no access"), "{problems:?}");
+    for home in [&anna, &ben] {
+        assert_eq!(home.words(PLANS).await, ["We meet on Monday", "still here"]);
+    }
+    // It can be shared again, as another one.
+    anna.teams.share(None, &scope(PLANS)).await.unwrap();
+    anna.sync().await;
+}
+
+#[tokio::test]
 async fn a_granted_conversation_needs_its_link_and_the_member_is_told() {
     let house = House::new().await;
     let anna = house.anna().await;

@@ -18,9 +18,8 @@ pub(crate) fn check(
     targets: &[Target],
     editions: &[Edition],
 ) -> Result<bool> {
-    let changed = output(
-        Command::new("git").args(["status", "--porcelain"]).current_dir(&site.root),
-    )?;
+    let changed =
+        output(Command::new("git").args(["status", "--porcelain"]).current_dir(&site.root))?;
     if !changed.is_empty() {
         return Err("only a commit can be built again: commit what is changed".into());
     }

@@ -53,8 +53,7 @@ impl Toolchain {
         let cargo_home = cargo_home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
         let cargo_home = cargo_home.ok_or("neither CARGO_HOME nor HOME is set")?;
         // Of two that fit, the later one applies.
-        let renamed =
-            [(root, "/sottovoce"), (cargo_home.as_path(), "/cargo"), (folder, "/target")];
+        let renamed = [(root, "/sottovoce"), (cargo_home.as_path(), "/cargo"), (folder, "/target")];
         let mut flags = OsString::new();
         for (at, name) in renamed {
             if !flags.is_empty() {

@@ -15,6 +15,7 @@ mod serve;
 mod share;
 mod status;
 mod sync;
+mod unshare;
 
 use std::sync::Arc;
 
@@ -64,6 +65,7 @@ enum Verb {
     Serve(serve::Args),
     Create(create::Args),
     Share(share::Args),
+    Unshare(unshare::Args),
     Invite(invite::Args),
     Join(join::Args),
     Sync(sync::Args),
@@ -96,6 +98,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         Verb::Serve(args) => serve::run(session, args).await,
         Verb::Create(args) => create::run(session, args).await,
         Verb::Share(args) => share::run(session, args).await,
+        Verb::Unshare(args) => unshare::run(session, args).await,
         Verb::Invite(args) => invite::run(session, args).await,
         Verb::Join(args) => join::run(session, args).await,
         Verb::Sync(args) => sync::run(session, args).await,
