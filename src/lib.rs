@@ -55,8 +55,6 @@ mod directory;
 mod error;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
-#[cfg(feature = "http")]
-pub mod http;
 mod message;
 pub mod model;
 pub mod persona;
@@ -76,6 +74,8 @@ pub use crypto::EncryptionKey;
 pub use error::{Error, Result, with_causes};
 pub use message::redact::{ContactRedactor, Redactor};
 pub use message::{ChatMessage, ChatRole, ToolCall};
+#[cfg(feature = "http")]
+pub use model::http_client as http;
 pub use model::{LanguageModel, ModelOptions};
 #[cfg(feature = "ollama")]
 pub use model::{Ollama, OllamaModel, OpenAi, OpenAiModel};

@@ -4,6 +4,8 @@
 mod entry;
 #[cfg(feature = "ollama")]
 mod http;
+#[cfg(feature = "http")]
+pub mod http_client;
 mod limits;
 #[cfg(feature = "ollama")]
 mod ollama;

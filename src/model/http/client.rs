@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 use super::answer::Answer;
 use super::near::is_near;
 use crate::error::{Error, ModelFailure, Result};
-use crate::http::client_builder;
 use crate::model::AnswerLimits;
+use crate::model::http_client::client_builder;
 
 /// The longest time to establish a connection.
 const CONNECTING: Duration = Duration::from_secs(5);

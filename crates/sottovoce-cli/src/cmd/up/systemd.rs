@@ -26,8 +26,10 @@ pub(super) async fn notify(stop: CancellationToken, done: CancellationToken) {
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = alive => {}
+        // When both have come, that the process stops is told first.
+        biased;
         () = stopping => {}
+        () = alive => {}
         () = done.cancelled() => {}
     }
 }

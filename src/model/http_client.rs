@@ -1,4 +1,4 @@
-//! How clients of HTTP servers begin.
+//! How clients of HTTP servers begin: of model servers, and of those that the crates beside this one ask
 
 #[cfg(feature = "tls")]
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use reqwest::ClientBuilder;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 #[cfg(feature = "tls")]
-use crate::Error;
-use crate::Result;
+use crate::error::Error;
+use crate::error::Result;
 
 /// Begins a client of HTTP servers.
 ///
