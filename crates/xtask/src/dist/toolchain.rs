@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,11 +10,25 @@ use crate::Result;
 use crate::dist::edition::Edition;
 use crate::dist::target::Target;
 
-/// Cargo with Zig's compiler for C and linker, in the versions that `packaging/zig.txt` pins.
+/// Between two flags.
+const SEPARATOR: &str = "\x1f";
+
+/// Rust's own C library and start of a program; equal functions once, relocations in their short form, and tables for unwinding only
+/// where they are needed.
+const LINKING: [&str; 5] = [
+    "-Clink-self-contained=yes",
+    "-Clink-arg=--icf=all",
+    "-Clink-arg=--pack-dyn-relocs=relr",
+    "-Cforce-unwind-tables=no",
+    "-Cllvm-args=-enable-machine-outliner=always",
+];
+
+/// The C compiler that Zig is, in the version that `packaging/zig.txt` pins, beside Rust's own linker and C library.
 #[derive(Debug)]
 pub(crate) struct Toolchain {
-    /// The folder with these tools.
-    programs: PathBuf,
+    /// The folder for what is installed.
+    tools: PathBuf,
+    zig: PathBuf,
 }
 
 impl Toolchain {
@@ -21,21 +36,17 @@ impl Toolchain {
     pub(crate) fn install(root: &Path, folder: &Path) -> Result<Self> {
         let pinned = root.join("packaging/zig.txt");
         let (tools, seal) = (folder.join("tools"), folder.join("tools/installed.txt"));
+        let python = tools.join("bin/python");
         if fs::read(&seal).ok() != Some(fs::read(&pinned)?) {
             run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&tools))?;
-            let pip = [
-                "-m",
-                "pip",
-                "install",
-                "-q",
-                "--disable-pip-version-check",
-                "--require-hashes",
-                "-r",
-            ];
-            run(Command::new(tools.join("bin/python")).args(pip).arg(&pinned))?;
+            let pip = "-m pip install -q --disable-pip-version-check --require-hashes -r";
+            run(Command::new(&python).args(pip.split(' ')).arg(&pinned))?;
             fs::copy(&pinned, &seal)?;
         }
-        Ok(Self { programs: tools.join("bin") })
+        let find =
+            "import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).with_name('zig'))";
+        let zig = output(Command::new(python).args(["-c", find]))?.trim().into();
+        Ok(Self { tools, zig })
     }
 
     /// Builds the command line in the source folder `root`. Returns the binary's path.
@@ -49,39 +60,27 @@ impl Toolchain {
         if let Some(rustup) = find("rustup") {
             run(Command::new(rustup).args(["target", "add", target.triple()]).current_dir(root))?;
         }
-        let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-        let cargo_home = cargo_home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-        let cargo_home = cargo_home.ok_or("neither CARGO_HOME nor HOME is set")?;
-        // Of two that fit, the later one applies.
-        let renamed = [(root, "/sottovoce"), (cargo_home.as_path(), "/cargo"), (folder, "/target")];
-        let mut flags = OsString::new();
-        for (at, name) in renamed {
-            if !flags.is_empty() {
-                flags.push("\x1f");
-            }
-            flags.push("--remap-path-prefix=");
-            flags.push(at);
-            flags.push("=");
-            flags.push(name);
-        }
-        let mut path = OsString::from(&self.programs);
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        let mut cargo = Command::new(self.programs.join("cargo-zigbuild"));
-        cargo.args([
-            "zigbuild",
-            "--locked",
-            "--profile",
-            "dist",
-            "-p",
-            "sottovoce-cli",
-            "--target",
-        ]);
+        let triple = target.triple().replace('-', "_");
+        let zig = self.zig.display();
+        // The compiler's library adds a name of the target that Zig does not know.
+        let compiler = self.program(
+            &format!("cc-{}", target.name()),
+            &format!(
+                "for argument; do\n    shift\n    case $argument in --target=*) ;; *) set -- \"$@\" \"$argument\" ;; esac\ndone\n\
+                 exec '{zig}' cc -target {}-linux-musl -fno-sanitize=all \"$@\"\n",
+                target.name()
+            ),
+        )?;
+        let archiver = self.program("ar", &format!("exec '{zig}' ar \"$@\"\n"))?;
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args("build --locked --profile dist -p sottovoce-cli --target".split(' '));
         cargo.arg(target.triple()).args(edition.features()).current_dir(root);
         cargo
-            .env("PATH", path)
+            .env(format!("CC_{triple}"), compiler)
+            .env(format!("AR_{triple}"), archiver)
+            .env(format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase()), "rust-lld")
             .env("CARGO_TARGET_DIR", folder)
-            .env("CARGO_ENCODED_RUSTFLAGS", flags);
+            .env("CARGO_ENCODED_RUSTFLAGS", flags(root, folder)?);
         cargo.env("SOURCE_DATE_EPOCH", time.to_string()).env("CARGO_INCREMENTAL", "0");
         cargo.env_remove("RUSTFLAGS");
         run(&mut cargo)?;
@@ -89,6 +88,31 @@ impl Toolchain {
         fs::copy(folder.join(target.triple()).join("dist/sottovoce"), &name)?;
         Ok(name)
     }
+
+    /// A shell's program with these lines.
+    fn program(&self, name: &str, lines: &str) -> Result<PathBuf> {
+        let path = self.tools.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{lines}"))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        Ok(path)
+    }
+}
+
+/// What the Rust compiler is told: how to link, what makes the program smaller, and what its folders are called in it.
+fn flags(root: &Path, folder: &Path) -> Result<OsString> {
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let cargo_home = cargo_home.ok_or("neither CARGO_HOME nor HOME is set")?;
+    let mut flags = OsString::from(LINKING.join(SEPARATOR));
+    // Of two that fit, the later one applies.
+    for (at, name) in [(root, "/sottovoce"), (&*cargo_home, "/cargo"), (folder, "/target")] {
+        flags.push(SEPARATOR);
+        flags.push("--remap-path-prefix=");
+        flags.push(at);
+        flags.push("=");
+        flags.push(name);
+    }
+    Ok(flags)
 }
 
 /// Seconds since 1970 that all files are dated with: `SOURCE_DATE_EPOCH`, or when the commit was made.
