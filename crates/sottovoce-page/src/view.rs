@@ -16,3 +16,4 @@ pub(crate) mod settings;
 pub(crate) mod store_settings;
 pub(crate) mod talk;
 pub(crate) mod timeline;
+pub(crate) mod whole;
