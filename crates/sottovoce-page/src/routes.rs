@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 
 use crate::app::App;
@@ -49,6 +50,8 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/live/entry", get(live::entry))
         .route("/verify", post(health::verify))
         .fallback(nothing)
+        // The server has read the body already, as far as it may go.
+        .layer(DefaultBodyLimit::disable())
         .with_state(app)
 }
 
