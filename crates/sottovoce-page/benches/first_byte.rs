@@ -7,6 +7,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     reason = "this is a benchmark"

@@ -258,7 +258,7 @@ pub(crate) fn metadata(key: &str) -> Option<&'static str> {
         "confidence" => "Heard with confidence",
         "cutOff" => "Incomplete",
         "expiresAt" => "Expires",
-        "firstWordMs" => "First word after ms",
+        "firstWordMs" => "First word, in ms",
         "importedFrom" => "Imported from",
         "promptTokens" => "Tokens of the prompt",
         "recalled" => "Recalled messages",

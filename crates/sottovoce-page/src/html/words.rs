@@ -58,7 +58,7 @@ pub(crate) fn beginning(scope: &Scope, text: &str, most: usize, whole: Option<&s
 pub(crate) fn words(scope: &Scope, text: &str) -> Markup {
     let mut rest = text;
     html! {
-        @for id in artifact_references(text).into_iter().take(LINKED) {
+        @for id in artifact_references(text).take(LINKED) {
             @let reference = format!("{SCHEME}{id}");
             @if let Some((before, after)) = rest.split_once(reference.as_str()) {
                 (before)

@@ -118,10 +118,10 @@ fn lies(stored: &StoredMessage, location: Option<&RecordLocation>) -> Markup {
         @if let Some(location) = location {
             dl.facts {
                 (row(en::FILE, &html! {
-                    code { (location.file) }
+                    code { (name_of_file(&location.file)) }
                     @if let Some(pack) = location.pack { br; (en::pack_of(&counted(pack, en::MESSAGES))) }
                 }))
-                @if location.pack.is_some() { (row(en::RECORD, &html! { code { (stored.file_name()) } })) }
+                @if location.pack.is_some() { (row(en::RECORD, &html! { code { (name_of_file(&stored.file_name())) } })) }
                 (row(en::SEALED_SIZE, &html! { (size(location.bytes)) }))
                 (row(en::SEAL, &html! {
                     @match &location.broken {
@@ -135,6 +135,11 @@ fn lies(stored: &StoredMessage, location: Option<&RecordLocation>) -> Markup {
             p.bad { (en::NOWHERE) }
         }
     }
+}
+
+/// A name that breaks between its parts.
+fn name_of_file(name: &str) -> Markup {
+    html! { @for part in name.split_inclusive(['_', '.', '/']) { (part) wbr; } }
 }
 
 fn copies(room: &Room, plan: &ForgetPlan) -> Markup {
