@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::room::Here;
 use crate::view::{
     artifact, begin, conversations, export, forget, health, live, message, numbers, search, sees,
-    settings, store_settings, talk, timeline, whole,
+    settings, store_settings, talk, timeline,
 };
 
 /// The views that change nothing although they are asked by `POST`, so that words stay out of addresses.
@@ -30,7 +30,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/timeline/{*scope}", get(timeline::show))
         .route("/live/timeline/{*scope}", get(live::follow))
         .route("/message/{*scope}", get(message::show))
-        .route("/words/{*scope}", get(whole::whole))
+        .route("/words/{*scope}", get(message::whole))
         .route("/artifact/{*scope}", get(artifact::show))
         .route("/contents/{*scope}", get(artifact::contents))
         .route("/search", get(search::show))

@@ -16,4 +16,3 @@ pub(crate) mod settings;
 pub(crate) mod store_settings;
 pub(crate) mod talk;
 pub(crate) mod timeline;
-pub(crate) mod whole;

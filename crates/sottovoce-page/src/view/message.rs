@@ -1,6 +1,6 @@
 //! One message: all its words, what is stored with it, where it lies, whether its seal holds, and its copies.
 
-use std::sync::Arc;
+mod whole;
 
 use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
@@ -18,6 +18,8 @@ use crate::html::{
 };
 use crate::link;
 use crate::room::Room;
+use whole::find;
+pub(crate) use whole::whole;
 
 /// The most bytes of a message on its page, and of one entry of what is stored with it. A file has all of it.
 const SHOWN: usize = 24 << 10;
@@ -46,12 +48,6 @@ pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Respo
     }
     let shell = Shell::of(Place::Outside, en::MESSAGE_TITLE, &room.scope, room.title());
     Ok(layout(&room.here.visit, &shell, &html! { div.single { (main) } }).into_response())
-}
-
-/// The message with this number.
-pub(crate) async fn find(room: &Room, number: u64) -> Result<Arc<StoredMessage>, Failure> {
-    let read = room.store.read_seqs(number..=number).await.map_err(|error| room.failed(error))?;
-    read.messages.into_iter().next().ok_or_else(|| room.here.not_found(en::NO_SUCH_MESSAGE))
 }
 
 fn panel(

@@ -1,14 +1,16 @@
 //! Texts as files, where a page shows only their beginning.
 
+use std::sync::Arc;
+
 use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use serde::Deserialize;
+use sottovoce::{ConversationStore, StoredMessage};
 
 use crate::english as en;
 use crate::failure::Failure;
 use crate::room::Room;
-use crate::view::message::find;
 
 #[derive(Deserialize)]
 pub(crate) struct Asked {
@@ -72,4 +74,10 @@ pub(crate) async fn whole(room: Room, Query(asked): Query<Asked>) -> Result<Resp
         (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
     ];
     Ok((headers, text).into_response())
+}
+
+/// The message with this number.
+pub(super) async fn find(room: &Room, number: u64) -> Result<Arc<StoredMessage>, Failure> {
+    let read = room.store.read_seqs(number..=number).await.map_err(|error| room.failed(error))?;
+    read.messages.into_iter().next().ok_or_else(|| room.here.not_found(en::NO_SUCH_MESSAGE))
 }
