@@ -1,5 +1,6 @@
 //! The contexts of a store: conversations in which the model plays a persona.
 
+mod assign;
 mod backup;
 mod change;
 mod id;
@@ -17,6 +18,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use crate::error::PersonaFailure;
 pub use crate::store::record::persona::{AssignedPersona, Persona, Preset};
+pub use assign::{assign, change_assigned, unassign};
 pub use change::{NewPersonaConversation, PersonaChange, PersonaConversationChange, PresetChange};
 pub use listed::{PersonaConversation, PersonaConversations};
 pub use upkeep::MaintenanceReport;

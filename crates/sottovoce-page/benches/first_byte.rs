@@ -1,5 +1,5 @@
-//! How long each view takes to its first byte, beside the same read of the library, in conversations of 100 to 1,000,000 messages,
-//! and how many bytes are sent.
+//! How long each view takes to its first and to its last byte, beside the same read of the library, in conversations of 100 to 1,000,000
+//! messages and in a store of 1,000 conversations, how many bytes are sent, and how long others wait while it is searched.
 //!
 //! `cargo bench -p sottovoce-page -- 100 100000` measures other sizes.
 
@@ -7,6 +7,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     reason = "this is a benchmark"
@@ -27,12 +28,17 @@ use sottovoce::{
     ChatMessage, ChatRole, Config, Conversation, ConversationStore, FileConversationStore, Scope,
     SystemClock,
 };
-use sottovoce_page::Page;
+use sottovoce_page::{Check, CheckState, Checks, Page};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-/// How often each is measured. The median counts.
+/// How often each is measured, unless it takes long. The median counts.
 const ROUNDS: usize = 21;
+const LONG: Duration = Duration::from_secs(5);
+/// How many conversations a store of many has.
+const CONVERSATIONS: u64 = 1000;
+/// How long the checks of the set-up take that the page of health shows. One of the program's own asks the model server.
+const CHECKS: Duration = Duration::from_millis(300);
 const PAGE: u64 = 40;
 
 fn scope() -> Scope {
@@ -65,7 +71,33 @@ struct House {
 }
 
 impl House {
+    /// A store with one conversation of so many messages.
     fn build(messages: u64) -> Self {
+        Self::of(messages, async |store| {
+            for first in (1..=messages).step_by(20_000) {
+                let last = messages.min(first + 19_999);
+                store.append_all((first..=last).map(message).collect()).await.unwrap();
+            }
+            store.pack(|_| {}).await.unwrap();
+        })
+    }
+
+    /// Many conversations of a few messages beside it.
+    fn of_many() -> Self {
+        let house = Self::of(4, async |store| {
+            store.append_all((1..=4).map(message).collect()).await.unwrap();
+        });
+        house.runtime.block_on(async {
+            for number in 1..CONVERSATIONS {
+                let scope = Scope::Named { id: format!("room-{number}") };
+                let store = house.conversations.store(&scope).await.unwrap();
+                store.append_all((1..=4).map(message).collect()).await.unwrap();
+            }
+        });
+        house
+    }
+
+    fn of(messages: u64, fill: impl AsyncFn(&FileConversationStore)) -> Self {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("settings.json");
         std::fs::write(&file, "{}").unwrap();
@@ -77,20 +109,25 @@ impl House {
         ];
         let config = Config::load_with(Some(&file), environment).unwrap();
         config.make_key_file().unwrap();
-        let runtime = Runtime::new().unwrap();
+        // As on the smallest machine.
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.unwrap();
         let clock = Arc::new(SystemClock);
         let keys = config.encryption_keys().unwrap();
         let conversations = OpenConversations::new(config, keys, clock).unwrap();
         let (conversation, store) = runtime.block_on(async {
             let (conversation, store) = conversations.open_with_files(&scope()).await.unwrap();
-            for first in (1..=messages).step_by(20_000) {
-                let last = messages.min(first + 19_999);
-                store.append_all((first..=last).map(message).collect()).await.unwrap();
-            }
-            store.pack(|_| {}).await.unwrap();
+            fill(&store).await;
             (conversation, store)
         });
-        let page = Page::shared(Arc::clone(&conversations));
+        let checks: Checks = Arc::new(|| {
+            Box::pin(async {
+                tokio::time::sleep(CHECKS).await;
+                vec![Check::new("model", CheckState::Bad, "nothing answers", None)]
+            })
+        });
+        let page = Page::shared(Arc::clone(&conversations)).checks(checks);
         let listening = runtime.block_on(page.listen("127.0.0.1:0".parse().unwrap())).unwrap();
         let (address, link) = (listening.address().to_string(), listening.link().unwrap());
         runtime.spawn(listening.serve(CancellationToken::new()));
@@ -116,8 +153,8 @@ impl House {
         house
     }
 
-    /// Asks, and tells after which time the first byte came, and all of the answer.
-    fn ask(&self, line: &str, form: &str) -> (Duration, String) {
+    /// Asks, and tells after which times the first and the last byte came, and all of the answer.
+    fn ask(&self, line: &str, form: &str) -> ([Duration; 2], String) {
         let mut connection = TcpStream::connect(&self.address).unwrap();
         connection.set_nodelay(true).unwrap();
         let form =
@@ -134,7 +171,7 @@ impl House {
         connection.read_exact(&mut answer).unwrap();
         let first = begun.elapsed();
         connection.read_to_end(&mut answer).unwrap();
-        (first, String::from_utf8_lossy(&answer).into_owned())
+        ([first, begun.elapsed()], String::from_utf8_lossy(&answer).into_owned())
     }
 
     async fn read(&self, seqs: std::ops::RangeInclusive<u64>) {
@@ -146,10 +183,25 @@ impl House {
     async fn library(&self, view: &str) {
         let (store, last, middle) = (&self.store, self.messages, self.messages / 2);
         match view {
-            "conversations" => {
+            "conversations" | "numbers of all" => {
                 let root = self.conversations.config().storage_root().unwrap();
-                black_box(scopes(&root).unwrap());
-                black_box((store.profile().await.unwrap(), store.stats().await.unwrap()));
+                for scope in scopes(&root).unwrap() {
+                    let own = scope == self::scope();
+                    let one = match own {
+                        true => store.clone(),
+                        false => self.conversations.store(&scope).await.unwrap(),
+                    };
+                    black_box(one.profile().await.unwrap());
+                    if view == "conversations" {
+                        black_box(one.stats().await.unwrap());
+                    } else {
+                        black_box(one.state().await.unwrap());
+                    }
+                }
+            }
+            "health" => {}
+            "settings of the store" => {
+                black_box(self.conversations.config().settings());
             }
             "timeline, newest" => self.read(last - PAGE + 1..=last).await,
             "timeline, middle" => self.read(middle - PAGE..=middle).await,
@@ -158,8 +210,12 @@ impl House {
                 black_box(store.locate(&read.messages[0]).await.unwrap());
                 black_box(store.plan_forget(&[middle..=middle]).await.unwrap());
             }
-            "search" => {
-                let query = SearchQuery::parse("dentist");
+            "search" | "search by filters" | "search by filters, half of all" => {
+                let query = SearchQuery::parse(match view {
+                    "search" => "dentist",
+                    "search by filters" => "speaker:Anna after:2024-12-31 before:2025-01-02",
+                    _ => "speaker:Anna",
+                });
                 black_box(self.conversation.index().search(&query, None, 40).await.unwrap());
             }
             "what the model sees" => {
@@ -183,66 +239,121 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1000.0
 }
 
+/// What a view is called, how it is asked for, and its form.
+type View = (&'static str, String, String);
+
+fn views(messages: u64) -> Vec<View> {
+    let middle = messages / 2;
+    let get = |name, path: String| (name, format!("GET {path}"), String::new());
+    let of = "/search?of=named/kitchen";
+    vec![
+        get("conversations", "/".to_owned()),
+        get("timeline, newest", "/timeline/named/kitchen".to_owned()),
+        get("timeline, middle", format!("/timeline/named/kitchen?before={}", middle + 1)),
+        get("message", format!("/message/named/kitchen?n={middle}")),
+        get("search", format!("{of}&q=dentist")),
+        get("search by filters", format!("{of}&speaker=Anna&since=2025-01-01&until=2025-01-01")),
+        get("search by filters, half of all", format!("{of}&speaker=Anna")),
+        (
+            "what the model sees",
+            "POST /sees/named/kitchen".to_owned(),
+            "say=What+about+the+soup%3F".to_owned(),
+        ),
+        (
+            "forget, 40 messages",
+            "POST /forget/named/kitchen".to_owned(),
+            format!("what=numbers&numbers={}-{middle}", middle - PAGE),
+        ),
+        get("settings", "/settings/named/kitchen".to_owned()),
+        get("settings of the store", "/settings".to_owned()),
+        get("numbers", "/numbers/named/kitchen".to_owned()),
+        get("numbers of all", "/numbers".to_owned()),
+        get("health", "/health".to_owned()),
+        get("live, nothing new", format!("/live/timeline/named/kitchen?after={messages}&gone=0")),
+    ]
+}
+
+fn measure(house: &House, (view, line, form): View) {
+    // The first time loads the index of the search; what a page costs is what it costs from then on.
+    let (cold, _) = house.ask(&line, &form);
+    let (mut first, mut whole, mut library, mut bytes) = (vec![], vec![], vec![], 0);
+    let all = Instant::now();
+    while first.len() < ROUNDS && (first.len() < 3 || all.elapsed() < LONG) {
+        let ([begun, ended], answer) = house.ask(&line, &form);
+        assert!(answer.starts_with("HTTP/1.1 20"), "{view}: {}", answer.lines().next().unwrap());
+        first.push(begun);
+        whole.push(ended);
+        bytes = answer.split_once("\r\n\r\n").map_or(0, |(_, body)| body.len());
+        let begun = Instant::now();
+        house.runtime.block_on(house.library(view));
+        library.push(begun.elapsed());
+    }
+    println!(
+        "| {view} | {:.2} (the first time {:.1}) | {:.2} | {:.2} | {bytes} |",
+        median(first),
+        cold[0].as_secs_f64() * 1000.0,
+        median(whole),
+        median(library)
+    );
+}
+
+/// How long others wait for two quick views while two at once search or build prompts.
+fn held_up(house: &House, name: &str, line: &str, form: &str) {
+    let busy = std::sync::atomic::AtomicUsize::new(2);
+    let mut waited = Vec::new();
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                for _ in 0..3 {
+                    house.ask(line, form);
+                }
+                busy.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+            });
+        }
+        while busy.load(std::sync::atomic::Ordering::SeqCst) > 0 {
+            for quick in ["GET /live/entry", "GET /timeline/named/kitchen"] {
+                waited.push(house.ask(quick, "").0[1]);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let longest = waited.iter().max().unwrap().as_secs_f64() * 1000.0;
+    println!("| {name} | {:.2} | {longest:.2} | {} |", median(waited.clone()), waited.len());
+}
+
+fn table(title: &str) {
+    eprintln!("built: {title}");
+    println!(
+        "\n| {title} | first byte, ms | whole page, ms | library, ms | bytes |\n|---|---|---|---|---|"
+    );
+}
+
 fn main() {
     let sizes: Vec<u64> = std::env::args().filter_map(|size| size.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![100, 100_000, 1_000_000] } else { sizes };
     for messages in sizes {
         let house = House::build(messages);
-        let middle = messages / 2;
-        println!(
-            "\n| {messages} messages | first byte, ms | library, ms | bytes |\n|---|---|---|---|"
-        );
-        let views = [
-            ("conversations", "GET /".to_owned(), String::new()),
-            ("timeline, newest", "GET /timeline/named/kitchen".to_owned(), String::new()),
-            (
-                "timeline, middle",
-                format!("GET /timeline/named/kitchen?before={}", middle + 1),
-                String::new(),
-            ),
-            ("message", format!("GET /message/named/kitchen?n={middle}"), String::new()),
-            ("search", "GET /search?q=dentist&of=named/kitchen".to_owned(), String::new()),
-            (
-                "what the model sees",
-                "POST /sees/named/kitchen".to_owned(),
-                "say=What+about+the+soup%3F".to_owned(),
-            ),
-            (
-                "forget, 40 messages",
-                "POST /forget/named/kitchen".to_owned(),
-                format!("what=numbers&numbers={}-{middle}", middle - PAGE),
-            ),
-            ("settings", "GET /settings/named/kitchen".to_owned(), String::new()),
-            ("numbers", "GET /numbers/named/kitchen".to_owned(), String::new()),
-            (
-                "live, nothing new",
-                format!("GET /live/timeline/named/kitchen?after={messages}&gone=0"),
-                String::new(),
-            ),
-        ];
-        for (view, line, form) in views {
-            // The first time loads the index of the search; what a page costs is what it costs from then on.
-            let (first, _) = house.ask(&line, &form);
-            let (mut page, mut library, mut bytes) = (Vec::new(), Vec::new(), 0);
-            for _ in 0..ROUNDS {
-                let (time, answer) = house.ask(&line, &form);
-                assert!(
-                    answer.starts_with("HTTP/1.1 20"),
-                    "{view}: {}",
-                    answer.lines().next().unwrap()
-                );
-                page.push(time);
-                bytes = answer.split_once("\r\n\r\n").map_or(0, |(_, body)| body.len());
-                let begun = Instant::now();
-                house.runtime.block_on(house.library(view));
-                library.push(begun.elapsed());
-            }
-            println!(
-                "| {view} | {:.2} (the first time {:.1}) | {:.2} | {bytes} |",
-                median(page),
-                first.as_secs_f64() * 1000.0,
-                median(library)
-            );
+        table(&format!("{messages} messages"));
+        for view in views(messages) {
+            measure(&house, view);
         }
+        println!(
+            "\n| meanwhile, others wait | median, ms | longest, ms | requests |\n|---|---|---|---|"
+        );
+        for (name, line, form) in [
+            ("two search by words", "GET /search?q=dentist", ""),
+            ("two search by fit", "GET /search?q=what+about+the+dentist&by=fit", ""),
+            ("two see a prompt", "POST /sees/named/kitchen", "say=What+about+the+soup%3F"),
+            ("two talk", "POST /talk/named/kitchen", "do=say&off=1&say=What+about+the+soup%3F"),
+        ] {
+            held_up(&house, name, line, form);
+        }
+    }
+    let house = House::of_many();
+    table(&format!("{CONVERSATIONS} conversations"));
+    let views = views(4).into_iter();
+    let of_all = ["conversations", "numbers of all"];
+    for view in views.filter(|(name, ..)| of_all.contains(name)) {
+        measure(&house, view);
     }
 }

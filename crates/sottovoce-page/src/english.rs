@@ -45,6 +45,7 @@ texts! {
     BEGIN_HELP = "The key is made in a file on this machine. Health tells where it is: back it up, because without it nobody can read what is stored.";
     FAILED_TITLE = "This could not be done"; NOT_FOUND_TITLE = "Not there";
     WRONG_TITLE = "This was not understood"; NO_SUCH_PAGE = "There is no such page.";
+    ALL_OF_IT = "All of it"; WITH_ALL_STORED = "With everything that is stored with it (JSON)";
     NO_SUCH_CONVERSATION = "There is no conversation of this name.";
     NO_SUCH_MESSAGE = "There is no message with this number. It may have been forgotten.";
     NO_SUCH_ARTIFACT = "There is no such artifact. It may have been forgotten.";
@@ -59,6 +60,8 @@ texts! {
     NOTHING_SELECTED = "Nothing was selected.";
     SELECT_SOMETHING = "Select at least one message that is there.";
     ALREADY_GONE = "All of this is forgotten already.";
+    ASKED_TOO_LONG = "This is more than can be looked for at once.";
+    ASK_SHORTER = "Ask for at most 2,000 bytes.";
     NO_WORDS = "There are no words."; TYPE_SOME = "Type what you would say.";
     TOO_LONG = "The title or a tag is too long.";
     SHORTER = "A title has at most 200 characters, a tag 64.";
@@ -151,7 +154,14 @@ texts! {
     WINDOW_LENGTH = "That time"; PERSONA = "Persona"; PERSONA_PROMPT = "Who the model is";
     PERSONALITY = "Personality"; TEMPERATURE = "Temperature";
     EXPIRY_DAYS = "Expires after days without a word";
-    NO_PERSONA = "This conversation is no context: the model is who the configured system prompt says.";
+    NO_PERSONA = "This conversation has none of its own: the model is who the configured system prompt says.";
+    PRESET = "Give it one"; OWN_WORDS = "In your own words, below"; PRESETS_EXPLAINED = "What these are for";
+    PERSONA_WORDS = "In your own words"; ASSIGN = "Give it this persona"; NEVER = "never"; TAKE_AWAY = "Take it away";
+    TAKE_AWAY_HELP = "Without it, the model is again who the configured system prompt says. Every message stays.";
+    NO_PERSONA_CHOSEN = "No persona was chosen."; TWO_PERSONAS = "A persona was chosen, and another one written.";
+    CHOOSE_PERSONA = "Choose one, or write in your own words who the model is.";
+    HAS_PERSONA = "This conversation has a persona already."; LOAD_AGAIN = "Load its settings again to change that one.";
+    TOO_LONG_HERE = "too long to be changed here";
     LIMITS_EFFECT = "What these limits would do";
     WILL_BE_HIDDEN = "would be hidden at once, and deleted soon";
     WERE_HIDDEN = "are hidden by the limits of today, and would not be any more";
@@ -248,7 +258,7 @@ pub(crate) fn metadata(key: &str) -> Option<&'static str> {
         "confidence" => "Heard with confidence",
         "cutOff" => "Incomplete",
         "expiresAt" => "Expires",
-        "firstWordMs" => "First word after ms",
+        "firstWordMs" => "First word, in ms",
         "importedFrom" => "Imported from",
         "promptTokens" => "Tokens of the prompt",
         "recalled" => "Recalled messages",
@@ -265,8 +275,8 @@ pub(crate) fn select(number: u64) -> String {
     format!("Select message {number}")
 }
 
-pub(crate) fn whole_message(size: &str) -> String {
-    format!("All of it ({size})")
+pub(crate) fn more(size: &str) -> String {
+    format!("{size} more")
 }
 
 pub(crate) fn pack_of(messages: &str) -> String {
@@ -287,6 +297,18 @@ pub(crate) fn some_of(some: u64, all: &str) -> String {
 
 pub(crate) fn and_more(more: u64) -> String {
     format!("And {more} more.")
+}
+
+pub(crate) fn earlier(messages: &str) -> String {
+    format!("{messages} before these, not shown here")
+}
+
+/// "And 12 conversations more, of which 3 are not sound."
+pub(crate) fn not_shown(conversations: &str, wrong: u64) -> String {
+    match wrong {
+        0 => format!("And {conversations} more, all of them sound."),
+        wrong => format!("And {conversations} more, of which {wrong} are not sound."),
+    }
 }
 
 pub(crate) fn lines_shown(first: u64, last: u64) -> String {

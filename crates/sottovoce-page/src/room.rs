@@ -63,6 +63,18 @@ impl FromRequestParts<Arc<App>> for Here {
     }
 }
 
+/// The files of a conversation, to be looked at and no more. One that nobody has open stays so: a list of a thousand conversations
+/// must not close those that are in use, whose indexes are in memory.
+pub(crate) async fn look_at(
+    open: &OpenConversations,
+    scope: &Scope,
+) -> sottovoce::Result<FileConversationStore> {
+    match open.known(scope) {
+        Some(_) => Ok(open.open_with_files(scope).await?.1),
+        None => open.store(scope).await,
+    }
+}
+
 /// A conversation that is open.
 pub(crate) struct Room {
     pub(crate) here: Here,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 
 use crate::app::App;
@@ -29,7 +30,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/timeline/{*scope}", get(timeline::show))
         .route("/live/timeline/{*scope}", get(live::follow))
         .route("/message/{*scope}", get(message::show))
-        .route("/words/{*scope}", get(message::words))
+        .route("/words/{*scope}", get(message::whole))
         .route("/artifact/{*scope}", get(artifact::show))
         .route("/contents/{*scope}", get(artifact::contents))
         .route("/search", get(search::show))
@@ -49,6 +50,8 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/live/entry", get(live::entry))
         .route("/verify", post(health::verify))
         .fallback(nothing)
+        // The server has read the body already, as far as it may go.
+        .layer(DefaultBodyLimit::disable())
         .with_state(app)
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use sottovoce_recall::{Asked, Question, Role, SearchQuery, UtteranceKind};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use zeroize::Zeroizing;
 
 use super::block::{Block, is_hit};
@@ -15,7 +15,7 @@ use crate::message::ChatRole;
 use crate::store::record::document::{DocumentId, block_seqs};
 use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::{Batch, ConversationStore, Finding, StoreState, StoredMessage};
+use crate::store::{Batch, ConversationStore, Finding, StoreState, StoredMessage, blocking};
 
 /// How many hits are looked at first for those that may be seen.
 const FIRST: usize = 64;
@@ -30,7 +30,7 @@ const MOST: usize = 4096;
 /// missing, damaged or of another version is made again from the messages.
 pub struct Recall {
     store: Arc<dyn ConversationStore>,
-    loaded: Mutex<Loaded>,
+    loaded: Arc<Mutex<Loaded>>,
 }
 
 /// A segment to be written, of a conversation in this state.
@@ -44,7 +44,7 @@ struct Unwritten {
 impl Recall {
     /// The index of the conversation in a store. Reads nothing before the first question.
     pub fn new(store: Arc<dyn ConversationStore>) -> Self {
-        Self { store, loaded: Mutex::default() }
+        Self { store, loaded: Arc::default() }
     }
 
     /// The conversation's store.
@@ -60,39 +60,54 @@ impl Recall {
     pub async fn find(
         &self,
         query: &RecallQuery<'_>,
-        is_wanted: impl Fn(u64) -> bool + Send + Sync,
+        is_wanted: impl Fn(u64) -> bool + Send + Sync + 'static,
         may_see: impl Fn(&StoredMessage) -> bool + Send + Sync,
     ) -> Result<Recalled> {
-        let mut loaded = self.loaded.lock().await;
-        if let Some(recalled) = self.look(&mut loaded, query, &is_wanted, &may_see).await? {
+        let is_wanted = Arc::new(is_wanted);
+        if let Some(recalled) = self.look(false, query, &is_wanted, &may_see).await? {
             return Ok(recalled);
         }
         tracing::warn!(
             "a segment of the search index is of another conversation; all are made again"
         );
-        *loaded = Loaded::new(true);
-        Ok(self.look(&mut loaded, query, &is_wanted, &may_see).await?.unwrap_or_default())
+        Ok(self.look(true, query, &is_wanted, &may_see).await?.unwrap_or_default())
     }
 
-    /// Finds the messages that fit a question best; `None` if a segment is of other messages than the store's.
+    /// The index, held until it is dropped. Ranking takes a processor for as long as a second, so it moves to a blocking
+    /// thread for that.
+    async fn hold(&self) -> OwnedMutexGuard<Loaded> {
+        Arc::clone(&self.loaded).lock_owned().await
+    }
+
+    /// Finds the messages that fit a question best, in an index that is made `anew` if asked for; `None` if a segment is of
+    /// other messages than the store's.
     async fn look(
         &self,
-        loaded: &mut Loaded,
+        anew: bool,
         query: &RecallQuery<'_>,
-        is_wanted: &(impl Fn(u64) -> bool + Send + Sync),
+        is_wanted: &Arc<impl Fn(u64) -> bool + Send + Sync + 'static>,
         may_see: &(impl Fn(&StoredMessage) -> bool + Send + Sync),
     ) -> Result<Option<Recalled>> {
+        let mut loaded = self.hold().await;
+        if anew {
+            *loaded = Loaded::new(true);
+        }
         loaded.refresh(&self.store).await?;
         let Some(years) = loaded.index.years() else { return Ok(Some(Recalled::default())) };
         let mut asked = Asked::new(query.now.clone(), years);
         asked.earlier = query.earlier;
         asked.speaker = query.speaker;
-        let question = Question::new(query.text, &asked);
-        let floor = match query.floor {
-            ScoreFloor::Any => f32::NEG_INFINITY,
-            ScoreFloor::OfKind => loaded.index.min_score(&question),
-            ScoreFloor::At(score) => score,
-        };
+        let question = Arc::new(Question::new(query.text, &asked));
+        let (floor, asking) = (query.floor, Arc::clone(&question));
+        let (mut loaded, floor) = blocking(move || {
+            let floor = match floor {
+                ScoreFloor::Any => f32::NEG_INFINITY,
+                ScoreFloor::OfKind => loaded.index.min_score(&asking),
+                ScoreFloor::At(score) => score,
+            };
+            Ok((loaded, floor))
+        })
+        .await?;
         let mut recalled = Recalled {
             is_follow_up: question.is_follow_up(),
             skipped: loaded.skipped.clone(),
@@ -114,7 +129,13 @@ impl Recall {
         // What resembles a command is mostly a command, so that looking further finds no more.
         let most = if is_command(&question) { wanted } else { MOST };
         loop {
-            let hits = loaded.index.rank(&question, is_wanted, wanted);
+            let (asking, is_wanted) = (Arc::clone(&question), Arc::clone(is_wanted));
+            let hits;
+            (loaded, hits) = blocking(move || {
+                let hits = loaded.index.rank(&asking, &*is_wanted, wanted);
+                Ok((loaded, hits))
+            })
+            .await?;
             let is_all = hits.len() < wanted
                 || wanted >= most
                 || hits.last().is_some_and(|hit| hit.score < floor);
@@ -150,26 +171,31 @@ impl Recall {
     pub async fn find_in(&self, query: &RecallQuery<'_>, thread: Option<&str>) -> Result<Recalled> {
         let profile = self.store.profile().await?;
         let now = query.now.timestamp();
+        let wanting = Arc::clone(&profile);
         let may_see = |stored: &StoredMessage| {
             stored.message.thread_id.as_deref() == thread && profile.is_context(stored, now)
         };
-        self.find(query, |seq| profile.may_be_context(seq), may_see).await
+        self.find(query, move |seq| wanting.may_be_context(seq), may_see).await
     }
 
     /// The numbers of the messages that may match a search, ascending, and what the index lacks because it could not
     /// be read.
     pub(super) async fn candidates(&self, query: &SearchQuery) -> Result<(Vec<u64>, Vec<Finding>)> {
-        let mut loaded = self.loaded.lock().await;
+        let mut loaded = self.hold().await;
         loaded.refresh(&self.store).await?;
-        let mut seqs = loaded.index.search(query);
-        if !matches!(query.from, Some(Role::User | Role::Assistant)) {
-            let indexed: SeqSet = loaded.index.seqs().map(|seq| seq..=seq).collect();
-            let all: SeqSet = std::iter::once(1..=loaded.last_seq).collect();
-            let others = all.without(&indexed).without(&loaded.forgotten);
-            seqs.extend(others.ranges().flatten());
-        }
-        seqs.sort_unstable();
-        Ok((seqs, loaded.skipped.clone()))
+        let query = query.clone();
+        blocking(move || {
+            let mut seqs = loaded.index.search(&query);
+            if !matches!(query.from, Some(Role::User | Role::Assistant)) {
+                let indexed: SeqSet = loaded.index.seqs().map(|seq| seq..=seq).collect();
+                let all: SeqSet = std::iter::once(1..=loaded.last_seq).collect();
+                let others = all.without(&indexed).without(&loaded.forgotten);
+                seqs.extend(others.ranges().flatten());
+            }
+            seqs.sort_unstable();
+            Ok((seqs, loaded.skipped.clone()))
+        })
+        .await
     }
 
     /// Writes segments that are missing or far behind into the store, and prepares the index for the next question.
@@ -213,32 +239,39 @@ impl Recall {
 
     /// The next segment to write.
     async fn next_unwritten(&self) -> Result<Option<Unwritten>> {
-        let mut loaded = self.loaded.lock().await;
+        let mut loaded = self.hold().await;
         if loaded.last_seq == 0 {
             return Ok(None);
         }
         let state = loaded.refresh(&self.store).await?;
+        blocking(move || Ok(loaded.pack(state))).await
+    }
+}
+
+impl Loaded {
+    /// Makes the next segment to write, and prepares the index for the next question.
+    fn pack(&mut self, state: StoreState) -> Option<Unwritten> {
         let mut unwritten = None;
-        while let Some((block, until)) = loaded.behind() {
+        while let Some((block, until)) = self.behind() {
             // Segments stand before the turns that are in none, so the blocks before this one need theirs.
             for earlier in 0..block {
-                loaded.index.pack(earlier, block_seqs(earlier));
+                self.index.pack(earlier, block_seqs(earlier));
             }
-            let Some(extent) = loaded.extent(block) else { break };
+            let Some(extent) = self.extent(block) else { break };
             let artifacts = extent.artifacts.clone();
-            let Some(segment) = loaded.index.pack(block, block_seqs(block)) else { break };
+            let Some(segment) = self.index.pack(block, block_seqs(block)) else { break };
             let bytes = Block::bytes(until, &artifacts, segment);
             if bytes.len() <= LONGEST_RECORD {
                 unwritten = Some(Unwritten { state, block, until, bytes });
                 break;
             }
             // It could not be read again, so it is made at each start.
-            if let Some(extent) = loaded.extent(block) {
+            if let Some(extent) = self.extent(block) {
                 extent.is_held_back = true;
             }
         }
-        loaded.index.refresh();
-        Ok(unwritten)
+        self.index.refresh();
+        unwritten
     }
 }
 

@@ -191,13 +191,17 @@ impl Loaded {
         let result = read(store, seqs.clone()).await?;
         self.skip(result.skipped, &seqs);
         let mut texts = Vec::new();
-        for stored in result.messages.iter().filter(|stored| is_indexed(stored)) {
-            texts.push((stored, self.whole(store, stored).await));
+        for stored in result.messages.into_iter().filter(|stored| is_indexed(stored)) {
+            let whole = self.whole(store, &stored).await;
+            texts.push((stored, whole));
         }
-        let turns = texts.iter().map(|(stored, whole)| {
-            turn(stored, whole.as_ref().map_or(&stored.message.content, |whole| whole))
-        });
-        Ok(Segment::build(turns, &BuildOptions::default()))
+        blocking(move || {
+            let turns = texts.iter().map(|(stored, whole)| {
+                turn(stored, whole.as_ref().map_or(&stored.message.content, |whole| whole))
+            });
+            Ok(Segment::build(turns, &BuildOptions::default()))
+        })
+        .await
     }
 
     /// The text of a message with that of its artifacts, if it refers to any.

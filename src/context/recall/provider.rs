@@ -101,10 +101,12 @@ impl ContextProvider for RecallContextProvider {
         let now = store.clock().now();
         let at = request.now.unwrap_or_else(|| now.timestamp());
         let is_context = |stored: &StoredMessage| is_context(stored, request, profile, at);
-        let is_wanted = |seq: u64| {
-            profile.may_be_context(seq)
-                && is_in_reach(seq, request)
-                && !request.offered.is_some_and(|offered| offered.contains(&seq))
+        let (before, after) = (request.before, request.after);
+        let (wanting, offered) = (Arc::clone(profile), request.offered.cloned());
+        let is_wanted = move |seq: u64| {
+            wanting.may_be_context(seq)
+                && is_in_reach(seq, before, after)
+                && !offered.as_ref().is_some_and(|offered| offered.contains(&seq))
         };
         let may_see =
             |stored: &StoredMessage| is_context(stored) && !is_same(stored, request.current_prompt);
@@ -153,14 +155,14 @@ fn is_context(
     profile: &Profile,
     now: Timestamp,
 ) -> bool {
-    is_in_reach(stored.seq, request)
+    is_in_reach(stored.seq, request.before, request.after)
         && stored.message.thread_id.as_deref() == request.thread
         && profile.is_context(stored, now)
 }
 
 /// Whether a number is one that this prompt reaches.
-fn is_in_reach(seq: u64, request: &ContextRequest<'_>) -> bool {
-    request.before.is_none_or(|utterance| seq < utterance) && seq > request.after
+fn is_in_reach(seq: u64, before: Option<u64>, after: u64) -> bool {
+    before.is_none_or(|utterance| seq < utterance) && seq > after
 }
 
 /// Whether a message says the same as the utterance, as a question that was asked before does.

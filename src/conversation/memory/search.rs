@@ -1,6 +1,7 @@
 //! The function by which a model searches what was said earlier.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
@@ -54,10 +55,11 @@ impl Conversation {
         let profile = self.store.profile().await?;
         let now = self.clock.now();
         let after = self.prompts.started_after();
-        let is_wanted = |seq: u64| {
+        let wanting = Arc::clone(&profile);
+        let is_wanted = move |seq: u64| {
             seq > after
                 && utterance.is_none_or(|utterance| seq < utterance)
-                && profile.may_be_context(seq)
+                && wanting.may_be_context(seq)
         };
         let may_see = |stored: &StoredMessage| {
             stored.message.thread_id == self.prompts.thread

@@ -10,6 +10,9 @@ const HEIGHT: f64 = 160.0;
 /// Room for the labels below and above.
 const BELOW: f64 = 18.0;
 const ABOVE: f64 = 14.0;
+/// Up to so many bars each have their label. The most characters of one.
+const FEW: usize = 6;
+const LABEL: usize = 16;
 
 /// A bar: what it stands for, and its parts from the bottom.
 pub(crate) struct Bar {
@@ -85,9 +88,13 @@ pub(crate) fn line(id: &str, title: &str, name: &str, all: &[Bar]) -> Markup {
 /// The first, middle and last labels, and the greatest value.
 fn axis(all: &[Bar], step: f64, most: u64) -> Markup {
     let last = all.len().saturating_sub(1);
+    let are_few = all.len() <= FEW;
     let mut shown = vec![0, last / 2, last];
     if all.len() == 24 {
         shown = vec![0, 6, 12, 18, 23];
+    }
+    if are_few {
+        shown = (0..all.len()).collect();
     }
     shown.dedup();
     html! {
@@ -95,11 +102,19 @@ fn axis(all: &[Bar], step: f64, most: u64) -> Markup {
         text x="0" y="10" { (counted(most, ("", ""))) }
         @for at in shown {
             @if let Some(bar) = all.get(at) {
-                @let anchor = match at { 0 => "start", _ if at == last => "end", _ => "middle" };
-                @let x = match at { 0 => 0.0, _ if at == last => WIDTH, _ => step * (number(at as u64) + 0.5) };
-                text x=(px(x)) y=(px(ABOVE + HEIGHT + BELOW - 4.0)) text-anchor=(anchor) { (bar.label) }
+                @let anchor = match at { _ if are_few => "middle", 0 => "start", _ if at == last => "end", _ => "middle" };
+                @let x = match at { 0 if !are_few => 0.0, _ if at == last && !are_few => WIDTH, _ => step * (number(at as u64) + 0.5) };
+                text x=(px(x)) y=(px(ABOVE + HEIGHT + BELOW - 4.0)) text-anchor=(anchor) { (label(&bar.label)) }
             }
         }
+    }
+}
+
+/// As much of a label as fits under a bar. The table has all of it.
+fn label(text: &str) -> String {
+    match text.chars().count() {
+        0..=LABEL => text.to_owned(),
+        _ => text.chars().take(LABEL - 1).chain(['…']).collect(),
     }
 }
 

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use sottovoce::Scope;
 
 use crate::english as en;
+use crate::html::words::cut;
 
 /// A time on this machine's clock.
 pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> Zoned {
@@ -91,12 +92,14 @@ pub(crate) fn name(scope: &Scope, title: Option<&str>) -> String {
     }
 }
 
-/// The most characters of a name.
+/// The most characters of a name, and the most bytes that it takes as markup.
 const LONGEST: usize = 160;
+const WIDEST: usize = 480;
 
 /// A text in one line, without characters that control how it is shown, cut if it is too long for a name.
 pub(crate) fn one_line(text: &str) -> String {
-    let end = if text.chars().nth(LONGEST).is_some() { "…" } else { "" };
+    let (text, is_cut) = cut(text, WIDEST);
+    let end = if is_cut || text.chars().nth(LONGEST).is_some() { "…" } else { "" };
     text.chars()
         .take(LONGEST)
         .map(|c| match c {
@@ -132,5 +135,6 @@ mod tests {
     #[test]
     fn a_name_stays_in_its_line_and_in_its_direction() {
         assert_eq!(one_line("a\nb\u{202e}c\u{0}"), "a b\u{fffd}c\u{fffd}");
+        assert_eq!(one_line(&"&".repeat(200)), "&".repeat(80) + "…");
     }
 }

@@ -6,8 +6,8 @@ use sottovoce::store::Profile;
 use sottovoce::{ChatRole, Scope, StoredMessage};
 
 use crate::english as en;
-use crate::html::format::{clock_time, counted, one_line, size};
-use crate::html::words::{cut, words};
+use crate::html::format::{clock_time, counted, one_line};
+use crate::html::words::{beginning, brief};
 use crate::link;
 
 /// The most bytes of one message in a list. Its own page has all of it.
@@ -60,17 +60,8 @@ pub(crate) fn article(stored: &StoredMessage, zone: &TimeZone, marks: &Marks<'_>
 
 fn said(scope: &Scope, stored: &StoredMessage) -> Markup {
     let message = &stored.message;
-    let (shown, is_cut) = cut(&message.content, SHOWN);
-    let text = html! {
-        div.words dir="auto" { (words(scope, shown)) @if is_cut { "…" } }
-        @if is_cut {
-            p.more {
-                a href=(link::with("message", scope, &[("n", &stored.seq.to_string())])) {
-                    (en::whole_message(&size(message.content.len() as u64)))
-                }
-            }
-        }
-    };
+    let whole = link::with("message", scope, &[("n", &stored.seq.to_string())]);
+    let text = beginning(scope, &message.content, SHOWN, Some(&whole));
     html! {
         @if message.role == ChatRole::Tool {
             details.calls { summary { (en::TOOL_RESULT) } (text) }
@@ -81,10 +72,9 @@ fn said(scope: &Scope, stored: &StoredMessage) -> Markup {
             details.calls {
                 summary { (counted(message.tool_calls.len() as u64, en::TOOL_CALLS)) }
                 @for call in message.tool_calls.iter().take(CALLS) {
-                    @let arguments = call.arguments.to_string();
-                    @let (shown, is_cut) = cut(&arguments, CALL);
-                    pre tabindex="0" dir="ltr" { (one_line(&call.name)) " " (shown) @if is_cut { "…" } }
+                    pre tabindex="0" dir="ltr" { (one_line(&call.name)) " " (brief(&call.arguments.to_string(), CALL)) }
                 }
+                p.more { a href=(whole) { (en::ALL_OF_IT) } }
             }
         }
         @if let Some(id) = message.moved_to() {

@@ -4,9 +4,13 @@ use maud::{Markup, html};
 use sottovoce::Scope;
 use sottovoce::store::artifact_references;
 
+use crate::english as en;
+use crate::html::format::size;
 use crate::link;
 
 const SCHEME: &str = "artifact://";
+/// The most references of one text that become links.
+const LINKED: usize = 12;
 
 /// The beginning of a text, of at most so many bytes as markup, cut between two characters. Tells whether anything was cut.
 pub(crate) fn cut(text: &str, most: usize) -> (&str, bool) {
@@ -24,11 +28,37 @@ pub(crate) fn cut(text: &str, most: usize) -> (&str, bool) {
     (text, false)
 }
 
+/// The beginning of a text in a line of its own kind, and how much more there is.
+pub(crate) fn brief(text: &str, most: usize) -> Markup {
+    let (shown, is_cut) = cut(text, most);
+    html! {
+        (shown)
+        @if is_cut { "… " span.left { (en::more(&size((text.len() - shown.len()) as u64))) } }
+    }
+}
+
+/// The beginning of a text, and if there is more, how much, with a link to all of it.
+pub(crate) fn beginning(scope: &Scope, text: &str, most: usize, whole: Option<&str>) -> Markup {
+    let (shown, is_cut) = cut(text, most);
+    let more = en::more(&size((text.len() - shown.len()) as u64));
+    html! {
+        div.words dir="auto" { (words(scope, shown)) @if is_cut { "…" } }
+        @if is_cut {
+            p.more {
+                @match whole {
+                    Some(whole) => a href=(whole) { (en::ALL_OF_IT) " (" (more) ")" },
+                    None => (more),
+                }
+            }
+        }
+    }
+}
+
 /// A text with its references to artifacts as links.
 pub(crate) fn words(scope: &Scope, text: &str) -> Markup {
     let mut rest = text;
     html! {
-        @for id in artifact_references(text) {
+        @for id in artifact_references(text).take(LINKED) {
             @let reference = format!("{SCHEME}{id}");
             @if let Some((before, after)) = rest.split_once(reference.as_str()) {
                 (before)
@@ -52,5 +82,14 @@ mod tests {
         assert_eq!(cut("añb", 4), ("añb", false));
         assert_eq!(cut("&&&", 13), ("&&", true));
         assert_eq!(cut("👩‍👩‍👧", 3), ("", true));
+    }
+
+    #[test]
+    fn a_text_that_is_cut_says_how_much_is_left_out_and_where_all_of_it_is() {
+        let text = "a".repeat(3000);
+        let shown = beginning(&Scope::Default, &text, 952, Some("/whole")).into_string();
+        assert!(shown.contains("href=\"/whole\"") && shown.contains("2.0 KiB more"), "{shown}");
+        let whole = beginning(&Scope::Default, "short", 952, Some("/whole")).into_string();
+        assert!(!whole.contains("more"), "{whole}");
     }
 }

@@ -14,13 +14,15 @@ use sottovoce::store::{Artifact, ArtifactContents, ArtifactLines, find_artifact}
 
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{Place, Shell, counted, layout, moment, one_line, size};
+use crate::html::{BESIDE, Place, Shell, brief, counted, fitting, layout, moment, one_line, size};
 use crate::link;
 use crate::room::Room;
 
 /// How many lines and bytes one page shows.
 const LINES: u64 = 400;
 const BYTES: usize = 60 << 10;
+/// The most bytes of one entry of its metadata.
+const ENTRY: usize = 400;
 /// How many bytes are read at once.
 const CHUNK: usize = 64 << 10;
 
@@ -46,6 +48,9 @@ pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Marku
 
 fn page(room: &Room, artifact: &Artifact, lines: Option<&ArtifactLines>) -> Markup {
     let (scope, zone) = (&room.scope, room.zone());
+    let entries = fitting(2 * BESIDE, &artifact.metadata, |(name, value)| {
+        html! { div { dt { bdi { (one_line(name)) } } dd dir="auto" { (brief(value, ENTRY)) } } }
+    });
     html! {
         h1 { bdi { (one_line(&artifact.name)) } }
         dl.facts {
@@ -53,10 +58,9 @@ fn page(room: &Room, artifact: &Artifact, lines: Option<&ArtifactLines>) -> Mark
             div { dt { (en::SIZE) } dd { (size(artifact.size)) @if let Some(lines) = artifact.lines { ", " (counted(lines, en::LINES)) } } }
             div { dt { (en::STORED) } dd { (moment(artifact.created_at, &zone)) } }
             div { dt { (en::REFERENCE) } dd { code { (artifact.reference()) } } }
-            @for (name, value) in &artifact.metadata {
-                div { dt { bdi { (one_line(name)) } } dd dir="auto" { (one_line(value)) } }
-            }
+            @for entry in &entries.shown { (entry) }
         }
+        @if entries.left > 0 { p.muted { (en::and_more(entries.left)) } }
         p { a.button href=(link::with("contents", scope, &[("id", &artifact.id)])) download="" { (en::SAVE_FILE) } }
         @if let Some(lines) = lines {
             pre.artifact tabindex="0" dir="auto" { (lines.text.as_str()) }

@@ -1,10 +1,11 @@
 //! All conversations: whose they are, how much they hold, how long they are kept.
 
 use axum::extract::Query;
+use axum::response::Response;
+use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::admin::{Stats, scopes};
-use sottovoce::config::OpenConversations;
 use sottovoce::context::recall::SearchQuery;
 use sottovoce::store::Profile;
 use sottovoce::{ConversationStore, Scope, with_causes};
@@ -12,12 +13,20 @@ use std::sync::Arc;
 
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{Place, Shell, counted, duration, layout, moment, name, one_line, size};
+use crate::html::{
+    BESIDE, Place, ROOM, Shell, counted, cut, duration, fitting, moment, name, one_line, size,
+};
+use crate::later;
 use crate::link;
-use crate::room::Here;
+use crate::room::{Here, look_at};
 
-/// The most conversations on one page.
+/// The most conversations on one page, and the most tags of one.
 const SHOWN: usize = 60;
+const TAGS: usize = 12;
+/// The most bytes of what finds a conversation while one types.
+const FOUND_BY: usize = 600;
+/// The most bytes of what is asked.
+const LONGEST: usize = 2000;
 
 #[derive(Deserialize, Default)]
 pub(crate) struct Asked {
@@ -38,14 +47,30 @@ struct Row {
     stats: Stats,
 }
 
-pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Markup, Failure> {
+pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    if asked.q.len() + asked.tag.len() + asked.kind.len() + asked.after.len() > LONGEST {
+        return Err(here.wrong(en::ASKED_TOO_LONG, en::ASK_SHORTER));
+    }
+    here.store()?;
+    let listing = here.clone();
+    // With many conversations, looking at each takes a while.
+    let rest = async move { list(&listing, &asked).await };
+    let shell = Shell::at(Place::Conversations, en::CONVERSATIONS);
+    later::page(&here, &shell, html! { h1 { (en::CONVERSATIONS) } }, rest).await
+}
+
+async fn list(here: &Here, asked: &Asked) -> Result<Markup, Failure> {
     let open = here.store()?;
     let root = open.config().storage_root().map_err(|error| here.failed(error))?;
     let all = scopes(&root).map_err(|error| here.failed(error))?;
     let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
     for scope in all {
-        match look(&open, scope.clone()).await {
-            Ok(row) => rows.push(row),
+        let looked = async {
+            let store = look_at(&open, &scope).await?;
+            Ok::<_, sottovoce::Error>((store.profile().await?, store.stats().await?))
+        };
+        match looked.await {
+            Ok((profile, stats)) => rows.push(Row { scope, profile, stats }),
             Err(error) => unreadable.push((scope, with_causes(&error))),
         }
     }
@@ -58,56 +83,39 @@ pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Marku
         rows.iter().flat_map(|row| row.profile.tags.iter().cloned()).collect();
     tags.sort();
     tags.dedup();
-    rows.retain(|row| row.is_meant(&asked));
+    rows.retain(|row| row.is_meant(asked));
     rows.sort_by(|a, b| (b.stats.last, &a.scope).cmp(&(a.stats.last, &b.scope)));
     let skipped: usize = asked.after.parse().unwrap_or(0);
-    let total = rows.len();
-    let shown: Vec<&Row> = rows.iter().skip(skipped).take(SHOWN).collect();
     let zone = here.zone();
-    let more = (skipped + shown.len() < total).then(|| (skipped + shown.len()).to_string());
-    let main = html! {
-        h1 { (en::CONVERSATIONS) }
+    let shown = fitting(ROOM, rows.iter().skip(skipped).take(SHOWN), |row| row.item(&zone));
+    let until = skipped + shown.shown.len();
+    let more = (until < rows.len()).then(|| until.to_string());
+    let unread = fitting(BESIDE, &unreadable, |(scope, error)| {
+        html! {
+            div.failure role="alert" {
+                p { bdi { (one_line(&en::scope_name(scope))) } ": " (en::UNREADABLE) }
+                p.what { (error) }
+                p { a href="/health" { (en::TO_HEALTH) } }
+            }
+        }
+    });
+    Ok(html! {
         @if is_empty {
             p { (en::NOTHING_SAID) }
             p { a.button href="/timeline/default" { (en::SAY_SOMETHING) } }
         } @else {
-            (filters(&asked, &tags))
-            ul.conversations #conversations {
-                @for row in &shown {
-                    li data-text=(row.text().to_lowercase()) {
-                        a.title href=(link::of("timeline", &row.scope)) { bdi { (name(&row.scope, row.profile.title.as_deref())) } }
-                        p.facts {
-                            @if row.profile.title.is_some() { span { (one_line(&en::scope_name(&row.scope))) } }
-                            @if row.profile.assigned_persona.is_some() { span { (en::CONTEXT) } }
-                            span { (counted(row.stats.message_count, en::MESSAGES)) }
-                            span { (size(row.stats.bytes)) }
-                            @if let Some(last) = row.stats.last { span { (en::LAST_SAID) " " (moment(last, &zone)) } }
-                            span { (kept(&row.stats)) }
-                            @if let Some(at) = row.stats.expires_at {
-                                span { @if row.stats.expires_in == Some(0) { (en::EXPIRED) } @else { (en::EXPIRES) " " (moment(at, &zone)) } }
-                            }
-                        }
-                        @if !row.profile.tags.is_empty() {
-                            p.tags { @for tag in row.profile.tags.iter().take(12) { a.tag href=(link::query_of("/", &[("tag", tag)])) { bdi { (one_line(tag)) } } } }
-                        }
-                    }
-                }
+            (filters(asked, &tags))
+            @if shown.shown.is_empty() { p { (en::NONE_MATCH) } } @else {
+                ul.conversations #conversations { @for row in &shown.shown { (row) } }
+                p #none hidden { (en::NONE_MATCH) }
             }
-            p #none hidden { (en::NONE_MATCH) }
-            @if shown.is_empty() { p { (en::NONE_MATCH) } }
             @if let Some(more) = &more {
                 p.pages { a href=(link::query_of("/", &[("q", &asked.q), ("tag", &asked.tag), ("kind", &asked.kind), ("after", more)])) { (en::OLDER) } }
             }
-            @for (scope, error) in &unreadable {
-                div.failure role="alert" {
-                    p { bdi { (one_line(&en::scope_name(scope))) } ": " (en::UNREADABLE) }
-                    p.what { (error) }
-                    p { a href="/health" { (en::TO_HEALTH) } }
-                }
-            }
+            @for failure in &unread.shown { (failure) }
+            @if unread.left > 0 { p.failure { (en::and_more(unread.left)) } }
         }
-    };
-    Ok(layout(&here.visit, &Shell::at(Place::Conversations, en::CONVERSATIONS), &main))
+    })
 }
 
 fn filters(asked: &Asked, tags: &[String]) -> Markup {
@@ -117,6 +125,11 @@ fn filters(asked: &Asked, tags: &[String]) -> Markup {
         ("room", en::ROOMS),
         ("context", en::CONTEXTS),
     ];
+    let chosen = tags.iter().filter(|tag| **tag == asked.tag);
+    let others = tags.iter().filter(|tag| **tag != asked.tag);
+    let options = fitting(BESIDE, chosen.chain(others), |tag| {
+        html! { option value=(tag) selected[asked.tag == *tag] { (one_line(tag)) } }
+    });
     html! {
         form.filters method="get" action="/" role="search" {
             label { (en::FIND) input #find type="search" name="q" value=(asked.q) autocomplete="off" dir="auto"; }
@@ -126,18 +139,13 @@ fn filters(asked: &Asked, tags: &[String]) -> Markup {
             @if !tags.is_empty() {
                 label { (en::TAG) select name="tag" {
                     option value="" { (en::ANY_TAG) }
-                    @for tag in tags { option value=(tag) selected[asked.tag == *tag] { (one_line(tag)) } }
+                    @for option in &options.shown { (option) }
+                    @if options.left > 0 { option disabled { (en::and_more(options.left)) } }
                 } }
             }
             button { (en::SHOW) }
         }
     }
-}
-
-async fn look(open: &OpenConversations, scope: Scope) -> sottovoce::Result<Row> {
-    let (_, store) = open.open_with_files(&scope).await?;
-    let (profile, stats) = (store.profile().await?, store.stats().await?);
-    Ok(Row { scope, profile, stats })
 }
 
 fn is_empty(stats: &Stats) -> bool {
@@ -156,6 +164,36 @@ pub(crate) fn kept(stats: &Stats) -> String {
 }
 
 impl Row {
+    fn item(&self, zone: &TimeZone) -> Markup {
+        let Self { scope, profile, stats } = self;
+        let text = self.text().to_lowercase();
+        html! {
+            li data-text=(cut(&text, FOUND_BY).0) {
+                a.title href=(link::of("timeline", scope)) { bdi { (name(scope, profile.title.as_deref())) } }
+                p.facts {
+                    @if profile.title.is_some() { span { (one_line(&en::scope_name(scope))) } }
+                    @if profile.assigned_persona.is_some() { span { (en::CONTEXT) } }
+                    span { (counted(stats.message_count, en::MESSAGES)) }
+                    span { (size(stats.bytes)) }
+                    @if let Some(last) = stats.last { span { (en::LAST_SAID) " " (moment(last, zone)) } }
+                    span { (kept(stats)) }
+                    @if let Some(at) = stats.expires_at {
+                        span { @if stats.expires_in == Some(0) { (en::EXPIRED) } @else { (en::EXPIRES) " " (moment(at, zone)) } }
+                    }
+                }
+                @if !profile.tags.is_empty() {
+                    p.tags {
+                        @for tag in profile.tags.iter().take(TAGS) {
+                            @let href = (tag.len() <= LONGEST / 4).then(|| link::query_of("/", &[("tag", tag)]));
+                            a.tag href=[href] { bdi { (one_line(tag)) } }
+                        }
+                        @if profile.tags.len() > TAGS { (en::and_more((profile.tags.len() - TAGS) as u64)) }
+                    }
+                }
+            }
+        }
+    }
+
     fn text(&self) -> String {
         let tags: Vec<&str> = self.profile.tags.iter().map(String::as_str).collect();
         let title = self.profile.title.as_deref().unwrap_or_default();

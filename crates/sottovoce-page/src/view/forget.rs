@@ -9,13 +9,16 @@ use axum::response::Response;
 use bytes::Bytes;
 use maud::{Markup, html};
 use serde::Deserialize;
-use sottovoce::store::{ForgetPlan, ForgetReport};
+use sottovoce::store::{ForgetPlan, ForgetReport, merged_ranges};
 use sottovoce::{ConversationStore, Error};
 
 use crate::deed::Plan;
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{Marks, Place, Shell, article, counted, date, layout, local, moment, one_line};
+use crate::html::{
+    BESIDE, Marks, Place, ROOM, Shell, article, counted, date, fitting, layout, local, moment,
+    one_line,
+};
 use crate::later;
 use crate::link;
 use crate::room::Room;
@@ -27,6 +30,9 @@ const SHOWN: usize = 30;
 /// Asks what to forget.
 pub(crate) async fn choose(room: Room) -> Result<Markup, Failure> {
     let speakers = speakers(&room).await.map_err(|error| room.failed(error))?;
+    let speakers = fitting(2 * BESIDE, &speakers, |speaker| {
+        html! { option value=(speaker) { (one_line(speaker)) } }
+    });
     let action = link::of("forget", &room.scope);
     let csrf = room.here.visit.csrf_field();
     let main = html! {
@@ -44,10 +50,13 @@ pub(crate) async fn choose(room: Room) -> Result<Markup, Failure> {
                     label { (en::A_DAY) input type="date" name="day" required; }
                     button name="what" value="day" { (en::SHOW_WHAT_GOES) }
                 }
-                @if !speakers.is_empty() {
+                @if !speakers.shown.is_empty() {
                     form method="post" action=(action) {
                         (csrf)
-                        label { (en::A_PERSON) select name="speaker" { @for speaker in &speakers { option value=(speaker) { (one_line(speaker)) } } } }
+                        label { (en::A_PERSON) select name="speaker" {
+                            @for speaker in &speakers.shown { (speaker) }
+                            @if speakers.left > 0 { option disabled { (en::and_more(speakers.left)) } }
+                        } }
                         button name="what" value="person" { (en::SHOW_WHAT_GOES) }
                     }
                 }
@@ -157,23 +166,29 @@ fn list(plan: &ForgetPlan) -> Markup {
 /// The messages that go, as far as they fit on the page.
 async fn shown(room: &Room, plan: &ForgetPlan) -> Result<Markup, Failure> {
     let all = plan.messages.iter().chain(&plan.originals).chain(&plan.copies);
+    let first: Vec<_> = all.take(SHOWN).map(|number| *number..=*number).collect();
     let mut messages = Vec::new();
-    for number in all.take(SHOWN) {
-        let read = room.store.read_seqs(*number..=*number).await;
+    for numbers in merged_ranges(first) {
+        let read = room.store.read_seqs(numbers).await;
         messages.extend(read.map_err(|error| room.failed(error))?.messages);
     }
     let total = (plan.messages.len() + plan.originals.len() + plan.copies.len()) as u64;
     let zone = room.zone();
+    let mut before = None;
+    let messages = fitting(ROOM, &messages, |stored| {
+        let day = Some(local(stored.message.said_at(), &zone).date());
+        let is_new = std::mem::replace(&mut before, day) != day;
+        html! {
+            @if let Some(day) = day.filter(|_| is_new) { h3.day { (date(day)) } }
+            (article(stored, &zone, &Marks::default()))
+        }
+    })
+    .shown;
     Ok(html! {
         @if !messages.is_empty() {
             details.goes open[messages.len() <= 5] {
                 summary { @if (messages.len() as u64) < total { (en::some_of(messages.len() as u64, &counted(total, en::MESSAGES))) } @else { (en::THESE_MESSAGES) } }
-                @for (at, stored) in messages.iter().enumerate() {
-                    @let day = local(stored.message.said_at(), &zone).date();
-                    @let before = at.checked_sub(1).and_then(|at| messages.get(at));
-                    @if before.is_none_or(|before| local(before.message.said_at(), &zone).date() != day) { h3.day { (date(day)) } }
-                    (article(stored, &zone, &Marks::default()))
-                }
+                @for message in &messages { (message) }
             }
         }
     })
@@ -227,15 +242,12 @@ pub(crate) async fn carry_out(room: Room, Form(agreed): Form<Agreed>) -> Result<
 /// The record of what is gone.
 fn record(room: &Room, report: &ForgetReport, is_folder_gone: bool) -> Markup {
     let now = room.here.app.house.clock().now().timestamp();
-    let numbers: Vec<String> = report
-        .plan
-        .numbers()
-        .take(40)
-        .map(|range| match range.start() == range.end() {
-            true => range.start().to_string(),
-            false => format!("{}–{}", range.start(), range.end()),
-        })
-        .collect();
+    let numbers = fitting(BESIDE, report.plan.numbers(), |range| {
+        html! { (range.start()) @if range.start() != range.end() { "–" (range.end()) } }
+    });
+    let left = fitting(BESIDE, &report.left, |finding| {
+        html! { p.failure { (finding) ". " ((room.here.app.advice.finding)(finding)) } }
+    });
     html! {
         h1 { (en::GONE_TITLE) }
         p role="status" { (en::GONE_AT) " " (moment(now, &room.zone())) "." }
@@ -243,11 +255,17 @@ fn record(room: &Room, report: &ForgetReport, is_folder_gone: bool) -> Markup {
         dl.facts {
             div { dt { (en::REMOVED_FILES) } dd { (counted(report.removed.len() as u64, en::MESSAGES)) } }
             div { dt { (en::RECORDED) } dd { (counted(report.numbers, en::NUMBERS_COUNTED)) } }
-            @if !numbers.is_empty() { div { dt { (en::NUMBERS_WORD) } dd { (numbers.join(", ")) } } }
+            @if !numbers.shown.is_empty() {
+                div { dt { (en::NUMBERS_WORD) } dd {
+                    @for (at, range) in numbers.shown.iter().enumerate() { @if at > 0 { ", " } (range) }
+                    @if numbers.left > 0 { " " (en::and_more(numbers.left)) }
+                } }
+            }
         }
         p { (en::RECORD_EXPLAINED) }
         @if is_folder_gone { p { (en::FOLDER_GONE) } }
-        @for left in &report.left { p.failure { (left) ". " ((room.here.app.advice.finding)(left)) } }
+        @for failure in &left.shown { (failure) }
+        @if left.left > 0 { p.failure { (en::and_more(left.left)) } }
         p { a href=(link::of("timeline", &room.scope)) { (en::BACK_TO_TIMELINE) } " · " a href="/" { (en::TO_CONVERSATIONS) } }
     }
 }

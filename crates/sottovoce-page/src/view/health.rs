@@ -1,5 +1,7 @@
 //! Health: the checks of the set-up, and of every file, with what to do about each finding.
 
+use std::sync::Arc;
+
 use axum::response::{IntoResponse, Redirect, Response};
 use http::StatusCode;
 use maud::{Markup, html};
@@ -9,12 +11,12 @@ use crate::deed::Verified;
 use crate::english as en;
 use crate::failure::Failure;
 use crate::host::{Check, CheckState};
-use crate::html::{Place, Shell, counted, one_line};
+use crate::html::{BESIDE, Place, ROOM, Shell, brief, counted, fitting, one_line};
 use crate::later;
 use crate::room::Here;
 
-/// The most findings of one conversation on the page.
-const SHOWN: usize = 40;
+/// The most bytes of a check and of its advice.
+const CHECK: usize = 2000;
 
 /// The checks of the set-up need no open store: a damaged one, or one under another key, gets its page too.
 pub(crate) async fn show(here: Here) -> Result<Response, Failure> {
@@ -34,10 +36,30 @@ pub(crate) async fn show(here: Here) -> Result<Response, Failure> {
 }
 
 fn content(here: &Here, checks: &[Check], verified: &Verified) -> Markup {
+    let set_up = fitting(3 * BESIDE, checks, line);
+    // What is wrong comes first, so that it fits.
+    let is_sound =
+        |result: &Result<_, _>| result.as_ref().is_ok_and(|report: &Arc<Report>| report.is_sound());
+    let mut results: Vec<_> = verified.results.iter().collect();
+    results.sort_by_key(|(_, result)| is_sound(result));
+    let results = fitting(ROOM, results, |(scope, result)| {
+        html! {
+            section.verified {
+                h3 { bdi { (one_line(&en::scope_name(scope))) } }
+                @match result {
+                    Ok(report) => (sound(here, report)),
+                    Err(error) => p.failure { (error) },
+                }
+            }
+        }
+    });
+    let left: Vec<_> = verified.results.iter().filter(|(_, result)| !is_sound(result)).collect();
+    let wrong_left = left.len().saturating_sub(results.shown.len()) as u64;
     html! {
         @if !checks.is_empty() {
             h2 { (en::SET_UP) }
-            ul.checks { @for check in checks { (line(check)) } }
+            ul.checks { @for check in &set_up.shown { (check) } }
+            @if set_up.left > 0 { p.muted { (en::and_more(set_up.left)) } }
         }
         h2 { (en::EVERY_FILE) }
         p { (en::VERIFY_INTRO) }
@@ -49,15 +71,8 @@ fn content(here: &Here, checks: &[Check], verified: &Verified) -> Markup {
             }
         }
         @if let Some(ended) = &verified.ended { p.muted { (en::VERIFIED_AT) " " (ended.strftime("%-d %B %Y, %H:%M")) } }
-        @for (scope, result) in &verified.results {
-            section.verified {
-                h3 { bdi { (one_line(&en::scope_name(scope))) } }
-                @match result {
-                    Ok(report) => (sound(here, report)),
-                    Err(error) => p.failure { (error) },
-                }
-            }
-        }
+        @for conversation in &results.shown { (conversation) }
+        @if results.left > 0 { p.notice { (en::not_shown(&counted(results.left, en::CONVERSATIONS_COUNTED), wrong_left)) } }
     }
 }
 
@@ -69,8 +84,8 @@ fn line(check: &Check) -> Markup {
     };
     html! {
         li class=(class) {
-            span.state { (word) } " " strong { (check.about) } " " span dir="auto" { (check.what) }
-            @if let Some(advice) = &check.advice { pre.advice tabindex="0" { (advice) } }
+            span.state { (word) } " " strong { (check.about) } " " span dir="auto" { (brief(&check.what, CHECK)) }
+            @if let Some(advice) = &check.advice { pre.advice tabindex="0" { (brief(advice, CHECK)) } }
         }
     }
 }
@@ -88,23 +103,22 @@ fn progress_of(verified: &Verified) -> Markup {
 }
 
 fn sound(here: &Here, report: &Report) -> Markup {
+    let findings = fitting(BESIDE, &report.findings, |finding| {
+        html! {
+            li class=(if finding.kind.is_problem() { "bad" } else { "warn" }) {
+                span.state { (if finding.kind.is_problem() { en::BAD } else { en::WARN }) } " "
+                span dir="auto" { (finding) }
+                p.advice { ((here.app.advice.finding)(finding)) }
+            }
+        }
+    });
     html! {
         p {
             @if report.is_sound() { span.good { (en::SOUND) } } @else { span.bad { (en::NOT_SOUND) } }
             " " (counted(report.messages as u64, en::MESSAGES)) ", " (counted(report.forgotten, en::NUMBERS_GONE)) "."
         }
-        @if !report.findings.is_empty() {
-            ul.checks {
-                @for finding in report.findings.iter().take(SHOWN) {
-                    li class=(if finding.kind.is_problem() { "bad" } else { "warn" }) {
-                        span.state { (if finding.kind.is_problem() { en::BAD } else { en::WARN }) } " "
-                        span dir="auto" { (finding) }
-                        p.advice { ((here.app.advice.finding)(finding)) }
-                    }
-                }
-            }
-            @if report.findings.len() > SHOWN { p.muted { (en::and_more((report.findings.len() - SHOWN) as u64)) } }
-        }
+        @if !findings.shown.is_empty() { ul.checks { @for finding in &findings.shown { (finding) } } }
+        @if findings.left > 0 { p.muted { (en::and_more(findings.left)) } }
     }
 }
 

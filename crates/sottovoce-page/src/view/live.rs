@@ -8,7 +8,7 @@ use sottovoce::store::StoreBackend;
 
 use crate::failure::Failure;
 use crate::room::{Here, Room};
-use crate::view::timeline::{PAGE, after, rows};
+use crate::view::timeline::{after, fitting_page};
 
 #[derive(Deserialize)]
 pub(crate) struct Asked {
@@ -28,9 +28,12 @@ pub(crate) async fn follow(room: Room, Query(asked): Query<Asked>) -> Result<Res
     if state.last_seq == asked.after {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let slice = after(&room.store, asked.after, PAGE).await.map_err(|error| room.failed(error))?;
+    let room = &room;
+    let read = |most| async move {
+        after(&room.store, asked.after, most).await.map_err(|error| room.failed(error))
+    };
+    let (slice, markup) = fitting_page(room, &gone, None, read).await?;
     let last = slice.last.max(if slice.has_after { 0 } else { state.last_seq });
-    let markup = rows(&room, &slice.messages, &gone, None);
     Ok(([("x-last", last.to_string())], markup).into_response())
 }
 

@@ -1,10 +1,9 @@
 //! One message: all its words, what is stored with it, where it lies, whether its seal holds, and its copies.
 
-use std::sync::Arc;
+mod whole;
 
 use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::admin::RecordLocation;
@@ -14,15 +13,18 @@ use sottovoce::{ConversationStore, StoredMessage};
 use crate::english as en;
 use crate::failure::Failure;
 use crate::html::{
-    Place, Shell, counted, cut, layout, moment, one_line, size, who, words as shown,
+    BESIDE, Fitting, Place, Shell, beginning, brief, counted, fitting, layout, moment, one_line,
+    size, who,
 };
 use crate::link;
 use crate::room::Room;
+use whole::find;
+pub(crate) use whole::whole;
 
-/// The most bytes of a message on its page. A file has all of it.
+/// The most bytes of a message on its page, and of one entry of what is stored with it. A file has all of it.
 const SHOWN: usize = 24 << 10;
 const ENTRY: usize = 400;
-const ENTRIES: usize = 60;
+const CALL: usize = 3 << 10;
 
 #[derive(Deserialize)]
 pub(crate) struct Asked {
@@ -48,21 +50,6 @@ pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Respo
     Ok(layout(&room.here.visit, &shell, &html! { div.single { (main) } }).into_response())
 }
 
-/// The words of a message as a file.
-pub(crate) async fn words(room: Room, Query(asked): Query<Asked>) -> Result<Response, Failure> {
-    let stored = find(&room, asked.n).await?;
-    let headers = [
-        (CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
-        (CONTENT_DISPOSITION, format!("attachment; filename=\"message-{}.txt\"", asked.n)),
-    ];
-    Ok((headers, stored.message.content.clone()).into_response())
-}
-
-async fn find(room: &Room, number: u64) -> Result<Arc<StoredMessage>, Failure> {
-    let read = room.store.read_seqs(number..=number).await.map_err(|error| room.failed(error))?;
-    read.messages.into_iter().next().ok_or_else(|| room.here.not_found(en::NO_SUCH_MESSAGE))
-}
-
 fn panel(
     room: &Room,
     stored: &StoredMessage,
@@ -70,31 +57,32 @@ fn panel(
     plan: &ForgetPlan,
 ) -> Markup {
     let (scope, message, zone) = (&room.scope, &stored.message, room.zone());
-    let (text, is_cut) = cut(&message.content, SHOWN);
     let number = stored.seq.to_string();
+    let file = |what| link::with("words", scope, &[("n", &number), ("what", what)]);
+    let entries = fitting(2 * BESIDE, &message.metadata, |(name, value)| {
+        let name = en::metadata(name).map_or_else(|| one_line(name), str::to_owned);
+        html! { div { dt { bdi { (name) } } dd dir="auto" { (brief(value, ENTRY)) } } }
+    });
+    let calls = fitting(2 * BESIDE, &message.tool_calls, |call| {
+        let shown = brief(&call.arguments.to_string(), CALL);
+        row(en::CALLED, &html! { code dir="ltr" { (one_line(&call.name)) " " (shown) } })
+    });
     html! {
         h1 { (en::MESSAGE_TITLE) " " (stored.seq) }
         p.muted { bdi { (who(stored)) } ", " (moment(message.said_at(), &zone)) }
-        div.words.quote dir="auto" { (shown(scope, text)) @if is_cut { "…" } }
+        div.quote { (beginning(scope, &message.content, SHOWN, Some(&file("")))) }
         p.more {
             a href=(link::message(scope, stored.seq)) { (en::IN_ITS_PLACE) }
-            @if message.content.len() > 400 {
-                " · " a href=(link::with("words", scope, &[("n", &number)])) { (en::AS_FILE) " (" (size(message.content.len() as u64)) ")" }
-            }
+            @if message.content.len() > 400 { " · " a href=(file("")) { (en::AS_FILE) " (" (size(message.content.len() as u64)) ")" } }
+            " · " a href=(file("record")) { (en::WITH_ALL_STORED) }
         }
         dl.facts {
             (row(en::ROLE, &html! { (en::role(message.role)) }))
             @if let Some(thread) = &message.thread_id { (row(en::THREAD, &html! { bdi { (one_line(thread)) } })) }
-            @for (name, value) in message.metadata.iter().take(ENTRIES) {
-                @let (value, is_cut) = cut(value, ENTRY);
-                div { dt { bdi { (en::metadata(name).map_or_else(|| one_line(name), str::to_owned)) } } dd dir="auto" { (value) @if is_cut { "…" } } }
-            }
-            @for call in message.tool_calls.iter().take(ENTRIES / 6) {
-                @let arguments = call.arguments.to_string();
-                @let (arguments, is_cut) = cut(&arguments, SHOWN / 8);
-                (row(en::CALLED, &html! { code dir="ltr" { (one_line(&call.name)) " " (arguments) @if is_cut { "…" } } }))
-            }
+            @for entry in &entries.shown { (entry) }
+            @for call in &calls.shown { (call) }
         }
+        @if entries.left + calls.left > 0 { p.more { a href=(file("record")) { (en::and_more(entries.left + calls.left)) } } }
         h2 { (en::WHERE_IT_LIES) }
         (lies(stored, location))
         h2 { (en::COPIES) }
@@ -109,6 +97,14 @@ fn panel(
     }
 }
 
+/// The items of a list in a line.
+fn list(items: Fitting) -> Markup {
+    html! {
+        @for item in items.shown { (item) " " }
+        @if items.left > 0 { (en::and_more(items.left)) }
+    }
+}
+
 fn row(name: &str, value: &Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
 }
@@ -118,10 +114,10 @@ fn lies(stored: &StoredMessage, location: Option<&RecordLocation>) -> Markup {
         @if let Some(location) = location {
             dl.facts {
                 (row(en::FILE, &html! {
-                    code { (location.file) }
+                    code { (name_of_file(&location.file)) }
                     @if let Some(pack) = location.pack { br; (en::pack_of(&counted(pack, en::MESSAGES))) }
                 }))
-                @if location.pack.is_some() { (row(en::RECORD, &html! { code { (stored.file_name()) } })) }
+                @if location.pack.is_some() { (row(en::RECORD, &html! { code { (name_of_file(&stored.file_name())) } })) }
                 (row(en::SEALED_SIZE, &html! { (size(location.bytes)) }))
                 (row(en::SEAL, &html! {
                     @match &location.broken {
@@ -137,9 +133,16 @@ fn lies(stored: &StoredMessage, location: Option<&RecordLocation>) -> Markup {
     }
 }
 
+/// A name that breaks between its parts.
+fn name_of_file(name: &str) -> Markup {
+    html! { @for part in name.split_inclusive(['_', '.', '/']) { (part) wbr; } }
+}
+
 fn copies(room: &Room, plan: &ForgetPlan) -> Markup {
     let numbers = |numbers: &[u64]| {
-        html! { @for number in numbers.iter().take(50) { a href=(link::message(&room.scope, *number)) { (number) } " " } }
+        list(fitting(BESIDE / 2, numbers, |number| {
+            html! { a href=(link::message(&room.scope, *number)) { (number) } }
+        }))
     };
     let snapshots: Vec<&String> = plan
         .changed_snapshots
@@ -159,10 +162,12 @@ fn copies(room: &Room, plan: &ForgetPlan) -> Markup {
             dl.facts {
                 @if !plan.originals.is_empty() { (row(en::ORIGINAL, &numbers(&plan.originals))) }
                 @if !plan.copies.is_empty() { (row(en::RESTORED_COPIES, &numbers(&plan.copies))) }
-                @if !snapshots.is_empty() { (row(en::IN_SNAPSHOTS, &html! { @for id in snapshots { code { (one_line(id)) } " " } })) }
+                @if !snapshots.is_empty() { (row(en::IN_SNAPSHOTS, &list(fitting(BESIDE / 2, snapshots, |id| html! { code { (one_line(id)) } })))) }
                 @if plan.summaries > 0 { (row(en::IN_SUMMARIES, &html! { (plan.summaries) })) }
                 @if !plan.artifacts.is_empty() {
-                    (row(en::ARTIFACTS, &html! { @for id in &plan.artifacts { a href=(link::with("artifact", &room.scope, &[("id", id)])) { code { (id) } } " " } }))
+                    (row(en::ARTIFACTS, &list(fitting(BESIDE / 2, &plan.artifacts, |id| {
+                        html! { a href=(link::with("artifact", &room.scope, &[("id", id)])) { code { (id) } } }
+                    }))))
                 }
             }
         }

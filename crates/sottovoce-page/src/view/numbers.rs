@@ -1,5 +1,6 @@
 //! Numbers: messages a day, by hour and by person; tokens, the cache, the time to the first word, and what recall brought.
 
+use axum::response::Response;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use maud::{Markup, html};
@@ -8,26 +9,33 @@ use sottovoce::admin::scopes;
 use crate::deed::{Day, Tally};
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{Bar, Place, Shell, bars, counted, layout, line, name, one_line};
+use crate::html::{Bar, Place, ROOM, Shell, bars, counted, fitting, layout, line, name, one_line};
+use crate::later;
 use crate::link;
-use crate::room::{Here, Room};
+use crate::room::{Here, Room, look_at};
 
 /// How many days a chart shows.
 const DAYS: i64 = 30;
 /// How many people.
 const PEOPLE: usize = 12;
-/// How many conversations the page of all of them counts.
-const CONVERSATIONS: usize = 200;
 
 /// All conversations: their numbers, and where each one's charts are.
-pub(crate) async fn all(here: Here) -> Result<Markup, Failure> {
+pub(crate) async fn all(here: Here) -> Result<Response, Failure> {
+    here.store()?;
+    let counting = here.clone();
+    let rest = async move { count(&counting).await };
+    let shell = Shell::at(Place::Numbers, en::NUMBERS);
+    later::page(&here, &shell, html! { h1 { (en::NUMBERS) } }, rest).await
+}
+
+async fn count(here: &Here) -> Result<Markup, Failure> {
     let open = here.store()?;
     let root = open.config().storage_root().map_err(|error| here.failed(error))?;
     let all = scopes(&root).map_err(|error| here.failed(error))?;
     let mut rows = Vec::new();
-    for scope in all.into_iter().take(CONVERSATIONS) {
+    for scope in all {
         let looked = async {
-            let (_, store) = open.open_with_files(&scope).await?;
+            let store = look_at(&open, &scope).await?;
             let state = sottovoce::store::StoreBackend::state(&store).await?;
             let title = sottovoce::ConversationStore::profile(&store).await?.title.clone();
             let gone: u64 = state.forgotten().map(|range| range.end() - range.start() + 1).sum();
@@ -47,17 +55,15 @@ pub(crate) async fn all(here: Here) -> Result<Markup, Failure> {
         .take(PEOPLE)
         .map(|(scope, title, messages)| Bar::new(name(scope, title.as_deref()), *messages, 0))
         .collect();
-    let main = html! {
-        h1 { (en::NUMBERS) }
+    let list = fitting(ROOM, &rows, |(scope, title, messages)| {
+        html! { li { a href=(link::of("numbers", scope)) { bdi { (name(scope, title.as_deref())) } } " " span.muted { (counted(*messages, en::MESSAGES)) } } }
+    });
+    Ok(html! {
         p { strong { (counted(total, en::MESSAGES)) } " " (en::IN) " " (counted(rows.len() as u64, en::CONVERSATIONS_COUNTED)) "." }
         @if !charted.is_empty() { (bars("largest", en::LARGEST, [en::MESSAGES.1, ""], &charted)) }
-        ul.plain {
-            @for (scope, title, messages) in &rows {
-                li { a href=(link::of("numbers", scope)) { bdi { (name(scope, title.as_deref())) } } " " span.muted { (counted(*messages, en::MESSAGES)) } }
-            }
-        }
-    };
-    Ok(layout(&here.visit, &Shell::at(Place::Numbers, en::NUMBERS), &main))
+        ul.plain { @for conversation in &list.shown { (conversation) } }
+        @if list.left > 0 { p.muted { (en::and_more(list.left)) } }
+    })
 }
 
 /// The charts of one conversation.

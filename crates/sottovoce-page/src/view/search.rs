@@ -12,13 +12,17 @@ use sottovoce::{Conversation, Scope, StoredMessage, with_causes};
 
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{Marks, Place, Shell, article, counted, date, local, name, one_line};
+use crate::html::{
+    BESIDE, Marks, Place, ROOM, Shell, article, counted, date, fitting, local, name, one_line,
+};
 use crate::later;
 use crate::link;
 use crate::room::{Here, Room};
 
 /// The most hits on the page.
 const SHOWN: usize = 40;
+/// The most bytes of what is asked.
+const LONGEST: usize = 2000;
 
 #[derive(Deserialize, Default)]
 pub(crate) struct Asked {
@@ -56,6 +60,9 @@ struct Found {
 }
 
 pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    if asked.fields().map(str::len).iter().sum::<usize>() > LONGEST {
+        return Err(here.wrong(en::ASKED_TOO_LONG, en::ASK_SHORTER));
+    }
     let open = here.store()?;
     let root = open.config().storage_root().map_err(|error| here.failed(error))?;
     let all = scopes(&root).map_err(|error| here.failed(error))?;
@@ -89,6 +96,14 @@ fn form(asked: &Asked, all: &[Scope]) -> Markup {
         ("tool", en::TOOL),
         ("system", en::SYSTEM),
     ];
+    // The one that is searched stands first, so that it fits.
+    let is_chosen = |scope: &&Scope| scope.to_string() == asked.of;
+    let chosen = all.iter().filter(is_chosen);
+    let others = all.iter().filter(|scope| !is_chosen(scope));
+    let scopes = fitting(2 * BESIDE, chosen.chain(others), |scope| {
+        let text = scope.to_string();
+        html! { option value=(text) selected[asked.of == text] { (one_line(&en::scope_name(scope))) } }
+    });
     html! {
         form.search method="get" action="/search" role="search" {
             label.wide { (en::WORDS) input type="search" name="q" value=(asked.q) dir="auto" autocomplete="off"; }
@@ -102,10 +117,8 @@ fn form(asked: &Asked, all: &[Scope]) -> Markup {
                 div.filters {
                     label { (en::CONVERSATION) select name="of" {
                         option value="" { (en::ALL_OF_THEM) }
-                        @for scope in all.iter().take(200) {
-                            @let text = scope.to_string();
-                            option value=(text) selected[asked.of == text] { (one_line(&en::scope_name(scope))) }
-                        }
+                        @for scope in &scopes.shown { (scope) }
+                        @if scopes.left > 0 { option disabled { (en::and_more(scopes.left)) } }
                     } }
                     label { (en::SAID_BY) select name="from" {
                         @for (value, text) in roles { option value=(value) selected[asked.from == value] { (text) } }
@@ -191,14 +204,9 @@ async fn in_one(
 
 fn results(here: &Here, asked: &Asked, found: &Found) -> Markup {
     let zone = here.zone();
-    html! {
-        p.muted role="status" {
-            @if found.hits.is_empty() { (en::NOTHING_FOUND) }
-            @else if (found.hits.len() as u64) < found.total { (en::some_of(found.hits.len() as u64, &counted(found.total, en::HITS))) }
-            @else { (counted(found.total, en::HITS)) }
-        }
-        @for hit in &found.hits {
-            @let scope = &*hit.stored.scope;
+    let hits = fitting(ROOM, &found.hits, |hit| {
+        let scope = &*hit.stored.scope;
+        html! {
             section.hit {
                 p.place {
                     a href=(link::message(scope, hit.stored.seq)) { bdi { (name(scope, hit.title.as_deref())) } ", " (date(local(hit.stored.message.said_at(), &zone).date())) }
@@ -207,26 +215,46 @@ fn results(here: &Here, asked: &Asked, found: &Found) -> Markup {
                 (article(&hit.stored, &zone, &Marks::default()))
             }
         }
-        @if asked.by != "fit" && !here.visit.read_only {
-            @for (scope, title, total) in &found.by_scope {
-                form method="post" action=(link::of("forget", scope)) {
-                    (here.visit.csrf_field())
-                    input type="hidden" name="q" value=(asked.text());
-                    button.danger name="what" value="found" { (en::forget_found(&counted(*total, en::MESSAGES), &name(scope, title.as_deref()))) }
-                }
+    });
+    let can_forget = asked.by != "fit" && !here.visit.read_only;
+    let text = asked.text();
+    let forgettable = found.by_scope.iter().filter(|_| can_forget);
+    let forms = fitting(BESIDE, forgettable, |(scope, title, total)| {
+        html! {
+            form method="post" action=(link::of("forget", scope)) {
+                (here.visit.csrf_field())
+                input type="hidden" name="q" value=(text);
+                button.danger name="what" value="found" { (en::forget_found(&counted(*total, en::MESSAGES), &name(scope, title.as_deref()))) }
             }
         }
-        @for (scope, error) in &found.unreadable {
-            div.failure role="alert" { p { bdi { (one_line(&en::scope_name(scope))) } ": " (en::UNREADABLE) } p.what { (error) } }
+    });
+    let unread = fitting(BESIDE, &found.unreadable, |(scope, error)| {
+        html! { div.failure role="alert" { p { bdi { (one_line(&en::scope_name(scope))) } ": " (en::UNREADABLE) } p.what { (error) } } }
+    });
+    let shown = hits.shown.len() as u64;
+    html! {
+        p.muted role="status" {
+            @if found.total == 0 { (en::NOTHING_FOUND) }
+            @else if shown < found.total { (en::some_of(shown, &counted(found.total, en::HITS))) }
+            @else { (counted(found.total, en::HITS)) }
         }
+        @for hit in &hits.shown { (hit) }
+        @for form in &forms.shown { (form) }
+        @if forms.left > 0 { p.muted { (en::and_more(forms.left)) } }
+        @for failure in &unread.shown { (failure) }
+        @if unread.left > 0 { p.failure { (en::and_more(unread.left)) } }
     }
 }
 
 impl Asked {
+    /// What was typed, first the words.
+    fn fields(&self) -> [&str; 7] {
+        let Self { q, by, of, from, speaker, since, until } = self;
+        [q, by, of, from, speaker, since, until].map(String::as_str)
+    }
+
     fn is_narrowed(&self) -> bool {
-        [&self.of, &self.from, &self.speaker, &self.since, &self.until]
-            .iter()
-            .any(|field| !field.is_empty())
+        self.fields().iter().skip(2).any(|field| !field.is_empty())
     }
 
     /// The words with the filters, as a search is written.

@@ -3,6 +3,7 @@
 mod window;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::extract::Form;
 use axum::response::Response;
@@ -11,20 +12,25 @@ use serde::Deserialize;
 use sottovoce::context::Placement;
 use sottovoce::conversation::TurnReport;
 use sottovoce::prompt::{EntryOutcome, Prompt, Receipt, ReceiptEntry};
-use sottovoce::{ConversationStore, Scope};
+use sottovoce::store::merged_ranges;
+use sottovoce::{ConversationStore, Scope, StoredMessage};
 
 use crate::deed::LastTurn;
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{Place, Shell, counted, cut, layout, one_line, words};
+use crate::html::{BESIDE, Place, ROOM, Shell, beginning, counted, cut, fitting, layout, one_line};
 use crate::later;
 use crate::link;
 use crate::room::Room;
 
-/// The most bytes of a message that are shown.
+/// The most bytes of a message that are shown, of the system prompt, and of what was typed.
 const SHOWN: usize = 280;
+const SYSTEM: usize = 4000;
+const TYPED: usize = 4000;
 /// How many left out messages are shown with their words.
 const LEFT_OUT: usize = 40;
+/// The most bytes of the messages of one of the last turns.
+const OF_TURN: usize = 2500;
 
 #[derive(Deserialize)]
 pub(crate) struct Asked {
@@ -50,7 +56,7 @@ fn form(room: &Room, say: &str) -> Markup {
     html! {
         form.talk method="post" action=(link::of("sees", &room.scope)) {
             (room.here.visit.csrf_field())
-            label { (en::SEES_WORDS) textarea name="say" rows="2" dir="auto" required { (say) } }
+            label { (en::SEES_WORDS) textarea name="say" rows="2" dir="auto" required { (if cut(say, TYPED).1 { "" } else { say }) } }
             div.actions { button.primary { (en::SHOW_PROMPT) } }
         }
     }
@@ -75,7 +81,20 @@ async fn explained(room: &Room, say: &str) -> Result<Markup, Failure> {
     let (prompt, receipt) = built.map_err(|error| room.failed(error))?;
     let turns = room.here.app.last_turns.of(&room.scope);
     let cached = turns.first().map(|turn| in_cache(turn, &receipt));
-    let texts = texts(room, &prompt, &receipt).await.map_err(|error| room.failed(error))?;
+    let read = left_out_messages(room, &prompt, &receipt).await;
+    let read = read.map_err(|error| room.failed(error))?;
+    let texts = texts(&prompt, &read);
+    let scope = &room.scope;
+    // The newest stand next to what was typed, so that the oldest are left out where not all fit.
+    let mut items: Vec<_> = included(&receipt).enumerate().collect();
+    items.reverse();
+    let list = fitting(ROOM / 2, items, |(at, entry)| {
+        item(scope, entry, &texts, cached.is_some_and(|cached| at < cached))
+    });
+    let left = list.left;
+    let left_tokens: usize =
+        included(&receipt).take(usize::try_from(left).unwrap_or(0)).map(|entry| entry.tokens).sum();
+    let system = link::with("words", scope, &[("what", "system")]);
     Ok(html! {
         h2 { (en::THE_PROMPT) }
         (window::bar(&receipt, room.here.app.house.config().language_model.num_ctx))
@@ -86,17 +105,16 @@ async fn explained(room: &Room, say: &str) -> Result<Markup, Failure> {
         ol.prompt {
             li.system {
                 p.why { span.tokens { (receipt.system_tokens) } " " (en::SYSTEM_PROMPT) @if receipt.tool_tokens > 0 { ", " (en::of_them_functions(receipt.tool_tokens)) } }
-                details { summary { (en::SHOW_TEXT) } div.words dir="auto" { (prompt.system) } }
+                details { summary { (en::SHOW_TEXT) } (beginning(scope, &prompt.system, SYSTEM, Some(&system))) }
             }
-            @for (at, entry) in included(&receipt).enumerate() {
-                (item(&room.scope, entry, &texts, cached.is_some_and(|cached| at < cached)))
-            }
+            @if left > 0 { li { p.why { span.tokens { (left_tokens) } " " (en::earlier(&counted(left, en::MESSAGES))) " " a href=(link::of("timeline", scope)) { (en::TIMELINE) } } } }
+            @for item in list.shown.iter().rev() { (item) }
             li.user {
                 p.why { span.tokens { (receipt.user_tokens) } " " (en::YOUR_WORDS) }
-                div.words dir="auto" { (cut(say, SHOWN * 4).0) }
+                (beginning(scope, say, TYPED, None))
             }
         }
-        (left_out(&room.scope, &receipt, &texts))
+        (left_out_list(scope, &receipt, &texts))
         (last_turns(room, &turns))
     })
 }
@@ -117,98 +135,102 @@ fn in_cache(last: &LastTurn, receipt: &Receipt) -> usize {
     before.iter().zip(&now).take_while(|(before, now)| before == now && before.is_some()).count()
 }
 
-/// The words of the messages in a receipt, by number.
-async fn texts(
+/// The messages that were left out of a prompt, as far as they are shown.
+async fn left_out_messages(
     room: &Room,
     prompt: &Prompt,
     receipt: &Receipt,
-) -> sottovoce::Result<HashMap<u64, String>> {
-    let mut texts = HashMap::new();
-    for (_, message) in &prompt.context {
-        if let Some(seq) = message.seq() {
-            texts.insert(seq, cut(&message.message().content, SHOWN).0.to_owned());
-        }
+) -> sottovoce::Result<Vec<Arc<StoredMessage>>> {
+    let is_there =
+        |seq: &u64| prompt.context.iter().any(|(_, message)| message.seq() == Some(*seq));
+    let missing = left_out(receipt).take(LEFT_OUT).filter_map(|entry| entry.seq);
+    let missing: Vec<_> = missing.filter(|seq| !is_there(seq)).map(|seq| seq..=seq).collect();
+    let mut messages = Vec::new();
+    for numbers in merged_ranges(missing) {
+        messages.extend(room.store.read_seqs(numbers).await?.messages);
     }
-    let missing = receipt.entries.iter().filter_map(|entry| entry.seq);
-    let missing: Vec<u64> = missing.filter(|seq| !texts.contains_key(seq)).take(LEFT_OUT).collect();
-    for seq in missing {
-        for stored in room.store.read_seqs(seq..=seq).await?.messages {
-            texts.insert(seq, cut(&stored.message.content, SHOWN).0.to_owned());
-        }
-    }
-    Ok(texts)
+    Ok(messages)
 }
 
+/// The words of the messages in a receipt, by number. Those in the prompt read as they do there.
+fn texts<'a>(prompt: &'a Prompt, read: &'a [Arc<StoredMessage>]) -> HashMap<u64, &'a str> {
+    let read = read.iter().map(|stored| (stored.seq, stored.message.content.as_str()));
+    let shown = prompt.context.iter().filter_map(|(_, message)| {
+        message.seq().map(|seq| (seq, message.message().content.as_str()))
+    });
+    read.chain(shown).collect()
+}
+
+/// A message that was offered for a prompt: its tokens, why, and what became of it.
 fn item(
     scope: &Scope,
     entry: &ReceiptEntry,
-    texts: &HashMap<u64, String>,
+    texts: &HashMap<u64, &str>,
     is_cached: bool,
 ) -> Markup {
+    let whole = |seq: u64| link::with("message", scope, &[("n", &seq.to_string())]);
     html! {
         li class=(entry.role.as_str()) {
             p.why {
                 span.tokens { (entry.tokens) } " "
                 @if let Some(seq) = entry.seq { a href=(link::message(scope, seq)) { (en::role(entry.role)) " " (seq) } } @else { (en::role(entry.role)) }
-                " · " (one_line(&entry.why))
+                " · "
+                @if entry.outcome != EntryOutcome::Included { strong { (en::outcome(entry.outcome)) } ": " }
+                (one_line(&entry.why))
                 @if is_cached { " " span.good { (en::CACHED) } }
             }
-            @if let Some(text) = entry.seq.and_then(|seq| texts.get(&seq)) { div.words dir="auto" { (words(scope, text)) } }
+            @if let Some((seq, text)) = entry.seq.and_then(|seq| Some((seq, texts.get(&seq)?))) {
+                (beginning(scope, text, SHOWN, Some(&whole(seq))))
+            }
         }
     }
 }
 
-fn left_out(scope: &Scope, receipt: &Receipt, texts: &HashMap<u64, String>) -> Markup {
-    let out: Vec<&ReceiptEntry> =
-        receipt.entries.iter().filter(|entry| entry.outcome != EntryOutcome::Included).collect();
+fn left_out(receipt: &Receipt) -> impl Iterator<Item = &ReceiptEntry> {
+    receipt.entries.iter().filter(|entry| entry.outcome != EntryOutcome::Included)
+}
+
+fn left_out_list(scope: &Scope, receipt: &Receipt, texts: &HashMap<u64, &str>) -> Markup {
+    let list = fitting(2 * BESIDE, left_out(receipt), |entry| item(scope, entry, texts, false));
+    let failures = receipt.failed.iter().cloned();
+    let failures = failures.chain(receipt.skipped.iter().map(ToString::to_string));
+    let failures = fitting(BESIDE, failures, |failure| html! { p.failure { (failure) } });
     html! {
         h2 { (en::LEFT_OUT) }
-        @if out.is_empty() { p { (en::NOTHING_LEFT_OUT) } }
-        ol.prompt.out {
-            @for entry in out.iter().take(LEFT_OUT) {
-                li class=(entry.role.as_str()) {
-                    p.why {
-                        span.tokens { (entry.tokens) } " "
-                        @if let Some(seq) = entry.seq { a href=(link::message(scope, seq)) { (en::role(entry.role)) " " (seq) } } @else { (en::role(entry.role)) }
-                        " · " strong { (en::outcome(entry.outcome)) } ": " (one_line(&entry.why))
-                    }
-                    @if let Some(text) = entry.seq.and_then(|seq| texts.get(&seq)) { div.words dir="auto" { (words(scope, text)) } }
-                }
-            }
-        }
-        @if out.len() > LEFT_OUT { p.muted { (en::and_more((out.len() - LEFT_OUT) as u64)) } }
-        @for failed in &receipt.failed { p.failure { (failed) } }
-        @for skipped in &receipt.skipped { p.failure { (skipped) } }
+        @if list.shown.is_empty() { p { (en::NOTHING_LEFT_OUT) } }
+        ol.prompt.out { @for item in &list.shown { (item) } }
+        @if list.left > 0 { p.muted { (en::and_more(list.left)) } }
+        @for failure in &failures.shown { (failure) }
+        @if failures.left > 0 { p.failure { (en::and_more(failures.left)) } }
     }
 }
 
 fn last_turns(room: &Room, turns: &[LastTurn]) -> Markup {
-    html! {
-        h2 { (en::LAST_TURNS) }
-        @if turns.is_empty() { p.muted { (en::NO_TURNS) } }
-        @for turn in turns {
+    let texts = HashMap::new();
+    let list = fitting(ROOM / 2, turns, |turn| {
+        let receipt = &turn.report.receipt;
+        let list = fitting(OF_TURN, receipt.entries.iter().rev(), |entry| {
+            item(&room.scope, entry, &texts, false)
+        });
+        html! {
             details.turn {
                 summary {
                     (turn.at.strftime("%H:%M:%S"))
                     @if let Some(seq) = turn.utterance { ", " (en::MESSAGE) " " (seq) } @else { ", " (en::OFF_RECORD) }
-                    ", " (counted(turn.report.receipt.included() as u64, en::MESSAGES_IN_PROMPT))
+                    ", " (counted(receipt.included() as u64, en::MESSAGES_IN_PROMPT))
                 }
-                (window::bar(&turn.report.receipt, turn.report.window))
+                (window::bar(receipt, turn.report.window))
                 (figures(&turn.report))
-                ol.prompt {
-                    @for entry in &turn.report.receipt.entries {
-                        li class=(entry.role.as_str()) {
-                            p.why {
-                                span.tokens { (entry.tokens) } " "
-                                @if let Some(seq) = entry.seq { a href=(link::message(&room.scope, seq)) { (en::role(entry.role)) " " (seq) } } @else { (en::role(entry.role)) }
-                                @if entry.outcome != EntryOutcome::Included { " · " strong { (en::outcome(entry.outcome)) } }
-                                " · " (one_line(&entry.why))
-                            }
-                        }
-                    }
-                }
+                @if list.left > 0 { p.muted { (en::earlier(&counted(list.left, en::MESSAGES))) } }
+                ol.prompt { @for item in list.shown.iter().rev() { (item) } }
             }
         }
+    });
+    html! {
+        h2 { (en::LAST_TURNS) }
+        @if turns.is_empty() { p.muted { (en::NO_TURNS) } }
+        @for turn in &list.shown { (turn) }
+        @if list.left > 0 { p.muted { (en::and_more(list.left)) } }
     }
 }
 

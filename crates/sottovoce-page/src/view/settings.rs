@@ -1,33 +1,40 @@
 //! The settings of a conversation: its name, how long it is kept, its window, and who the model is in it.
 
+mod persona;
+
 use std::num::NonZeroU64;
 
 use axum::extract::Form;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
-use sottovoce::persona::{PersonaChange, PersonaConversationChange};
 use sottovoce::store::{AffectedMessages, HiddenMessages, LimitsEffect, Profile, Retention};
-use sottovoce::{ConversationStore, Error, Scope};
+use sottovoce::{ConversationStore, Error};
 
 use crate::deed::Plan;
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{Place, Shell, counted, duration, layout, moment};
+use crate::html::{Place, Shell, brief, counted, cut, duration, layout, moment};
 use crate::link;
 use crate::room::Room;
 
 const LONGEST_TITLE: usize = 200;
 const LONGEST_TAG: usize = 64;
+/// The most bytes of a title, and of all tags, that can be changed here.
+const TITLE: usize = 1200;
+const TAGS: usize = 6000;
+/// The most bytes that are shown of a text that is too long to be changed here.
+const BRIEF: usize = 600;
 
 pub(crate) async fn show(room: Room) -> Result<Markup, Failure> {
+    let persona = persona::section(&room).await?;
     let main = html! {
         h1 { (en::SETTINGS) }
         @if room.here.visit.read_only { p.failure { (en::READ_ONLY) } }
         (described(&room))
         (limited(&room))
         (windowed(&room))
-        (persona(&room))
+        (persona)
     };
     Ok(page(&room, &main))
 }
@@ -43,13 +50,26 @@ fn origin(is_own: bool) -> Markup {
 
 fn described(room: &Room) -> Markup {
     let tags: Vec<String> = room.profile.tags.iter().cloned().collect();
+    let tags = tags.join(", ");
+    let title = room.profile.title.as_deref().unwrap_or_default();
     html! {
         form.settings method="post" action=(link::of("settings", &room.scope)) {
             (room.here.visit.csrf_field())
             h2 { (en::NAME) }
-            label { (en::TITLE) input name="title" maxlength="200" dir="auto" value=(room.profile.title.as_deref().unwrap_or_default()); }
-            label { (en::TAGS) input name="tags" dir="auto" value=(tags.join(", ")); }
+            (field(en::TITLE, title, TITLE, &html! { input name="title" maxlength=(LONGEST_TITLE) dir="auto" value=(title); }))
+            (field(en::TAGS, &tags, TAGS, &html! { input name="tags" dir="auto" value=(tags); }))
             button name="what" value="name" { (en::SAVE) }
+        }
+    }
+}
+
+/// A text to be changed. One that is too long for that is shown in part, and stays as it is.
+fn field(name: &str, text: &str, most: usize, control: &Markup) -> Markup {
+    html! {
+        @if cut(text, most).1 {
+            p.muted { (name) ": " bdi { (brief(text, BRIEF)) } " — " (en::TOO_LONG_HERE) }
+        } @else {
+            label { (name) (control) }
         }
     }
 }
@@ -124,49 +144,30 @@ fn windowed(room: &Room) -> Markup {
     }
 }
 
-fn persona(room: &Room) -> Markup {
-    html! {
-        @if let Some(assigned) = &room.profile.assigned_persona {
-            form.settings method="post" action=(link::of("settings", &room.scope)) {
-                (room.here.visit.csrf_field())
-                h2 { (en::PERSONA) }
-                (origin(true))
-                label { (en::PERSONA_PROMPT) textarea name="system" rows="4" dir="auto" { (assigned.persona.system_prompt) } }
-                label { (en::PERSONALITY) textarea name="personality" rows="3" dir="auto" { (assigned.persona.personality) } }
-                label { (en::TEMPERATURE) input type="number" name="temperature" min="0" max="2" step="0.05" value=(assigned.persona.temperature); }
-                label { (en::EXPIRY_DAYS) input type="number" name="days" min="1" value=(assigned.persona.expiry_days); }
-                button name="what" value="persona" { (en::SAVE) }
-            }
-        } @else {
-            section.settings {
-                h2 { (en::PERSONA) }
-                p { (en::NO_PERSONA) }
-                details { summary { (en::SHOW_TEXT) } div.words.quote dir="auto" { (room.here.app.house.config().language_model.system_prompt) } }
-            }
-        }
-    }
-}
-
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(crate) struct Change {
     what: String,
-    title: String,
-    tags: String,
+    // What is too long to be changed here is not part of the form.
+    title: Option<String>,
+    tags: Option<String>,
     rolls: String,
     ttl: String,
     unit: String,
-    system: String,
-    personality: String,
+    system: Option<String>,
+    personality: Option<String>,
     temperature: String,
     days: String,
+    preset: String,
 }
 
 pub(crate) async fn change(room: Room, Form(change): Form<Change>) -> Result<Redirect, Failure> {
     match change.what.as_str() {
         "name" => rename(&room, &change).await?,
         "window" | "window-default" => window(&room, &change).await?,
-        "persona" => edit_persona(&room, &change).await?,
+        "persona" => persona::edit(&room, &change).await?,
+        "assign" => persona::assign(&room, &change).await?,
+        "unassign" => persona::unassign(&room).await?,
         _ => return Err(room.here.wrong(en::NOTHING_SELECTED, en::GO_BACK)),
     }
     Ok(Redirect::to(&link::of("settings", &room.scope)))
@@ -178,21 +179,25 @@ fn plain(text: &str) -> String {
 }
 
 async fn rename(room: &Room, change: &Change) -> Result<(), Failure> {
-    let title = plain(&change.title);
-    let tags: Vec<String> =
-        change.tags.split(',').map(plain).filter(|tag| !tag.is_empty()).collect();
-    if title.chars().count() > LONGEST_TITLE
-        || tags.iter().any(|tag| tag.chars().count() > LONGEST_TAG)
+    let title = change.title.as_deref().map(plain);
+    let tags: Option<Vec<String>> = change
+        .tags
+        .as_ref()
+        .map(|tags| tags.split(',').map(plain).filter(|tag| !tag.is_empty()).collect());
+    if title.iter().any(|title| title.chars().count() > LONGEST_TITLE)
+        || tags.iter().flatten().any(|tag| tag.chars().count() > LONGEST_TAG)
     {
         return Err(room.here.wrong(en::TOO_LONG, en::SHORTER));
     }
-    let title = Some(title).filter(|title| !title.is_empty());
+    let title = title.map(|title| Some(title).filter(|title| !title.is_empty()));
     let apply = move |profile: &mut Profile| {
         // A title that the model proposed stays the model's unless it is changed.
-        if profile.title != title {
+        if let Some(title) = title.as_ref().filter(|title| **title != profile.title) {
             profile.rename(title.clone());
         }
-        profile.tags = tags.iter().cloned().collect();
+        if let Some(tags) = &tags {
+            profile.tags = tags.iter().cloned().collect();
+        }
     };
     room.store.change_profile(Box::new(apply)).await.map_err(|error| room.failed(error))?;
     Ok(())
@@ -212,22 +217,6 @@ async fn window(room: &Room, change: &Change) -> Result<(), Failure> {
         (profile.rolling_window, profile.window_seconds) = (rolling, seconds);
     };
     room.store.change_profile(Box::new(apply)).await.map_err(|error| room.failed(error))?;
-    Ok(())
-}
-
-async fn edit_persona(room: &Room, change: &Change) -> Result<(), Failure> {
-    let Scope::Named { id } = &room.scope else { return Err(room.here.not_found(en::NO_PERSONA)) };
-    let wrong = || room.here.wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER);
-    let persona = PersonaChange {
-        system_prompt: Some(change.system.trim().to_owned()),
-        personality: Some(change.personality.trim().to_owned()),
-        temperature: Some(change.temperature.parse().map_err(|_| wrong())?),
-        expiry_days: Some(change.days.parse().map_err(|_| wrong())?),
-        ..PersonaChange::default()
-    };
-    let update = PersonaConversationChange { persona, ..PersonaConversationChange::default() };
-    let open = room.here.store()?;
-    open.contexts().update(id, update).await.map_err(|error| room.failed(error))?;
     Ok(())
 }
 

@@ -5,8 +5,11 @@ use sottovoce::config::Setting;
 
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{Place, Shell, layout, one_line};
+use crate::html::{Place, Shell, brief, layout, one_line};
 use crate::room::Here;
+
+/// The most bytes of a value.
+const VALUE: usize = 400;
 
 pub(crate) async fn show(here: Here) -> Result<Markup, Failure> {
     let config = here.app.house.config();
@@ -31,8 +34,8 @@ pub(crate) async fn show(here: Here) -> Result<Markup, Failure> {
                         @for setting in settings {
                             tr.set[setting.origin != "default"] {
                                 th scope="row" { code { (setting.key) } }
-                                td dir="auto" { (value(setting)) }
-                                td.origin { (if setting.origin == "default" { en::DEFAULT } else { &setting.origin }) }
+                                td dir="auto" { (brief(&value(setting), VALUE)) }
+                                td.origin { (if setting.origin == "default" { en::DEFAULT.to_owned() } else { one_line(&setting.origin) }) }
                             }
                         }
                     }
@@ -46,7 +49,7 @@ pub(crate) async fn show(here: Here) -> Result<Markup, Failure> {
 fn value(setting: &Setting) -> String {
     match &setting.value {
         serde_json::Value::Null => en::NOT_SET.to_owned(),
-        serde_json::Value::String(text) => one_line(text),
+        serde_json::Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }

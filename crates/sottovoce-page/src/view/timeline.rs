@@ -2,21 +2,31 @@
 
 mod slice;
 
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
 use axum::extract::Query;
 use jiff::civil::Date;
 use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::StoredMessage;
 use sottovoce::store::StoreBackend;
-use std::sync::Arc;
 
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{Marks, Place, Shell, article, counted, date, layout, local, moment};
+use crate::html::{
+    Marks, Place, ROOM, Shell, article, beginning, counted, date, layout, local, moment,
+};
 use crate::link;
 use crate::room::Room;
-pub(crate) use slice::{PAGE, after};
+pub(crate) use slice::after;
 use slice::{Slice, around, before, newest, since};
+
+/// How many messages a page has, and the fewest, where they are long.
+const PAGE: usize = 40;
+const FEWEST: usize = 5;
+/// The most bytes of a summary.
+const SUMMARY: usize = 1500;
 
 #[derive(Deserialize, Default)]
 pub(crate) struct Asked {
@@ -28,11 +38,14 @@ pub(crate) struct Asked {
 }
 
 pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Markup, Failure> {
-    let slice = slice_of(&room, &asked).await?;
     let state = room.store.state().await.map_err(|error| room.failed(error))?;
     let gone: Vec<_> = state.forgotten().collect();
+    let (slice, shown) =
+        fitting_page(&room, &gone, asked.at, |most| slice_of(&room, &asked, most)).await?;
     let gone_count: u64 = gone.iter().map(|range| range.end() - range.start() + 1).sum();
     let is_newest = !slice.has_after;
+    // Something may have been said since the state was read.
+    let last = state.last_seq.max(slice.last);
     let scope = &room.scope;
     let page = |name, number: u64| link::with("timeline", scope, &[(name, &number.to_string())]);
     let live = link::of("live/timeline", scope);
@@ -53,9 +66,9 @@ pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Marku
         @if slice.has_before && !slice.messages.is_empty() {
             p.pages { a rel="prev" href=(page("before", slice.first)) { (en::OLDER) } }
         }
-        div.timeline #timeline data-live=[is_newest.then_some(&live)] data-last=(state.last_seq) data-gone=(gone_count) {
+        div.timeline #timeline data-live=[is_newest.then_some(&live)] data-last=(last) data-gone=(gone_count) {
             @if slice.messages.is_empty() { p.muted #empty { (en::NOTHING_HERE) } }
-            (rows(&room, &slice.messages, &gone, asked.at))
+            (shown)
         }
         @if slice.has_after && !slice.messages.is_empty() {
             p.pages { a rel="next" href=(page("after", slice.last)) { (en::NEWER) } " · " a href=(link::of("timeline", scope)) { (en::NEWEST) } }
@@ -76,33 +89,51 @@ pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Marku
     ))
 }
 
-async fn slice_of(room: &Room, asked: &Asked) -> Result<Slice, Failure> {
+/// A page of messages as markup. It has fewer of them where they are so long that it would become too large.
+pub(crate) async fn fitting_page<F: Future<Output = Result<Slice, Failure>> + Send>(
+    room: &Room,
+    gone: &[RangeInclusive<u64>],
+    target: Option<u64>,
+    read: impl Fn(usize) -> F,
+) -> Result<(Slice, Markup), Failure> {
+    let mut most = PAGE;
+    loop {
+        let slice = read(most).await?;
+        let shown = rows(room, &slice.messages, gone, target);
+        if shown.0.len() <= ROOM || most <= FEWEST {
+            return Ok((slice, shown));
+        }
+        most /= 2;
+    }
+}
+
+async fn slice_of(room: &Room, asked: &Asked, most: usize) -> Result<Slice, Failure> {
     let store = &room.store;
     let slice = if !asked.day.is_empty() {
         let help = en::WRITE_A_DAY;
         let day: Date = asked.day.parse().map_err(|_| room.here.wrong(en::NOT_A_DAY, help))?;
         let start = day.to_zoned(room.zone()).map_err(|_| room.here.wrong(en::NOT_A_DAY, help))?;
         match since(store, start.timestamp()).await.map_err(|error| room.failed(error))? {
-            Some(first) => after(store, first - 1, PAGE).await,
-            None => newest(store, PAGE).await,
+            Some(first) => after(store, first - 1, most).await,
+            None => newest(store, most).await,
         }
     } else if let Some(number) = asked.at {
-        around(store, number, PAGE).await
+        around(store, number, most).await
     } else if let Some(number) = asked.before {
-        before(store, number, PAGE).await
+        before(store, number, most).await
     } else if let Some(number) = asked.after {
-        after(store, number, PAGE).await
+        after(store, number, most).await
     } else {
-        newest(store, PAGE).await
+        newest(store, most).await
     };
     slice.map_err(|error| room.failed(error))
 }
 
 /// Messages with the days, and with what stands between them: clears, summaries, and what was forgotten.
-pub(crate) fn rows(
+fn rows(
     room: &Room,
     messages: &[Arc<StoredMessage>],
-    gone: &[std::ops::RangeInclusive<u64>],
+    gone: &[RangeInclusive<u64>],
     target: Option<u64>,
 ) -> Markup {
     let zone = room.zone();
@@ -128,7 +159,7 @@ fn between(
     room: &Room,
     before: &StoredMessage,
     stored: &StoredMessage,
-    gone: &[std::ops::RangeInclusive<u64>],
+    gone: &[RangeInclusive<u64>],
 ) -> Markup {
     let hole = before.seq.saturating_add(1)..stored.seq;
     let forgotten: u64 = gone
@@ -146,10 +177,12 @@ fn between(
         .profile
         .summary(thread)
         .filter(|summary| summary.covers(before.seq) && !summary.covers(stored.seq));
+    let of_summary = [("what", "summary"), ("thread", thread.unwrap_or_default())];
+    let whole = link::with("words", &room.scope, &of_summary);
     html! {
         @if forgotten > 0 { p.between { (counted(forgotten, en::FORGOTTEN_MESSAGES)) } }
         @if let Some(summary) = summary {
-            details.between { summary { (counted(summary.messages(), en::SUMMARIZED)) } p dir="auto" { (summary.text) } }
+            details.between { summary { (counted(summary.messages(), en::SUMMARIZED)) } (beginning(&room.scope, &summary.text, SUMMARY, Some(&whole))) }
         }
         @if let Some(cleared) = cleared { p.between { (en::CLEARED) " " (moment(cleared.at, &room.zone())) } }
     }

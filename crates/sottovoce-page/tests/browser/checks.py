@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from content import MARKUP, hostile, household
+from content import FIXTURES, MARKUP, fixture, hostile, household
 from house import Model, Store
 from looked import Looked, expect
 from playwright.sync_api import sync_playwright
@@ -72,6 +72,93 @@ def check_every_view_of_a_hostile_store(browser):
             looked.axe()
             looked.fits()
             return f"{looked.views} looks with axe-core, the largest page {looked.largest[0]:,} bytes"
+
+
+def check_every_view_of_stores_of_earlier_versions(browser):
+    looks = 0
+    for name in FIXTURES:
+        with Store() as store, Model() as model:
+            scopes, newest = fixture(store, name)
+            with store.page(model=model) as served, Looked(browser, served) as looked:
+                of = [path for scope in scopes for path in views(f"/{scope}") if not path.startswith("/message")]
+                messages = [f"/message/{scope}?n={number}" for scope in scopes for number in store.numbers(scope)[::4]]
+                for path in [*EVERYWHERE, *of, *messages]:
+                    page = looked.go(path)
+                    assert page.locator("main .failure").count() == 0, (name, path, page.locator("main .failure").first.text_content())
+                    looked.axe()
+                    looked.fits()
+                page = looked.go(f"/timeline/{scopes[-1]}")
+                expect(page.locator(".said .words").last).to_have_text(newest)
+                page = looked.go(f"/sees/{scopes[-1]}")
+                page.fill("textarea", "What was that?")
+                page.click("text=Show the prompt")
+                expect(page.locator("ol.prompt").first).to_contain_text(newest)
+                looked.axe()
+                page = looked.go("/health")
+                page.click("text=Check every file")
+                expect(page.locator("main")).to_contain_text("Last checked")
+                expect(page.locator("main")).not_to_contain_text("not sound")
+                looked.axe()
+                page = looked.go(f"/forget/{scopes[-1]}")
+                page.click("button[value=whole]")
+                expect(page.locator("ul.plan")).to_be_visible()
+                looked.axe()
+                page.check("text=I have read this")
+                page.click("text=Forget for ever")
+                expect(page.locator("h1")).to_have_text("Gone")
+                looked.axe()
+                looks += looked.views
+    return f"{looks} looks with axe-core at {len(FIXTURES)} stores"
+
+
+def check_damaged_stores_of_earlier_versions(browser):
+    def cut(path):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+    damages = [("store-v1", "head"), ("store-v1", "20250824T163625123Z_0001_user.json"), ("store-v1-packs", "packs/*.1-3.3.pack"),
+               ("store-v1-packs", "packs/*.16-18.3.pack"), ("store-v1-settings", "profile"), ("store-v1-settings", "snapshots/*"),
+               ("store-v1-contexts", "profile"), ("store-v1-contexts", "conversations/context-mwrcmi5y-82azq8/profile"),
+               ("store-v1", "vault")]
+    for name, what in damages:
+        with Store() as store:
+            scopes, _ = fixture(store, name)
+            found = [path for path in (store.folder / "store").glob(what) if path.is_file()]
+            assert found, what
+            for path in found:
+                cut(path)
+            with store.page() as served, Looked(browser, served, ["500"]) as looked:
+                told = []
+                for path in ["/", f"/timeline/{scopes[-1]}", f"/settings/{scopes[-1]}"]:
+                    page = looked.go(path)
+                    told += page.locator(".failure").all_text_contents()
+                    looked.axe()
+                    looked.fits()
+                page = looked.go("/health")
+                looked.axe()
+                if page.locator("text=Check every file").count():
+                    page.click("text=Check every file")
+                    expect(page.locator("main")).to_contain_text("Last checked")
+                    looked.axe()
+                told += page.locator(".bad, .failure, .warn").all_text_contents()
+                assert told, (name, what, "nobody says so")
+
+
+def check_stores_of_earlier_versions_with_another_key(browser):
+    for name in FIXTURES:
+        with Store() as store:
+            scopes, newest = fixture(store, name, key="another key, not the right one")
+            with store.page() as served, Looked(browser, served, ["500"]) as looked:
+                page = looked.go("/")
+                expect(page.locator(".failure").first).to_contain_text("cannot be read")
+                looked.axe()
+                for path in [f"/timeline/{scopes[-1]}", f"/settings/{scopes[-1]}", f"/forget/{scopes[-1]}", f"/sees/{scopes[-1]}"]:
+                    page = looked.go(path)
+                    expect(page.locator(".failure")).to_contain_text("key")
+                    assert newest not in page.content()
+                    looked.axe()
+                    looked.fits()
+                expect(looked.go("/health").locator("li.bad").first).to_be_visible()
+                looked.axe()
 
 
 def check_forgetting_by_clicks(browser):
@@ -152,6 +239,17 @@ def check_settings_by_clicks(browser):
             page.select_option("select[name=unit] >> nth=1", "3600")
             page.click("button[value=window]")
             expect(page.locator("input[name=rolls][value=yes]")).to_be_checked()
+            page.select_option("select[name=preset]", label="Calm Counselor")
+            page.click("text=Give it this persona")
+            expect(page.locator("textarea[name=system]")).to_have_value(re.compile("counselor", re.IGNORECASE))
+            looked.axe()
+            looked.fits()
+            page.fill("textarea[name=personality]", "Brief and dry.")
+            page.click("button[value=persona]")
+            expect(page.locator("textarea[name=personality]")).to_have_value("Brief and dry.")
+            assert "Brief and dry." in store.run("context", "show", "lights", "--json")
+            page.click("text=Take it away")
+            expect(page.locator("select[name=preset]")).to_be_visible()
         shown = store.run("--scope", "named/lights", "settings", "--json")
         assert '"windowSeconds":10800' in shown and '"maxMessages":null' in shown, shown
 

@@ -1,7 +1,10 @@
 """What the stores of the checks hold: a household's few weeks, and what somebody hostile would say."""
 
+import json
 import random
+import shutil
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 ANNA, BEN = {"speaker": "Anna"}, {"speaker": "Ben"}
 
@@ -86,3 +89,24 @@ def hostile(store):
     store.run("--scope", "named/hostile", "conversations", "rename", f"<h1>{BIDI}</h1> & \"'")
     store.run("--scope", "named/hostile", "conversations", "tag", "<em>tag</em>", "\u202egat")
     store.say("dm/<b>eve<%2fb>?x#y&z", ("user", "in a conversation with a strange name"))
+
+
+KEPT = Path(__file__).resolve().parents[4] / "tests" / "fixtures"
+# Stores in each form on disk that is kept, each with its conversations. The last one's newest message is known.
+FIXTURES = {
+    "store-v1": (["default"], None),
+    "store-v1-packs": (["default"], None),
+    "store-v1-settings": (["default"], None),
+    "store-v1-contexts": (["named/context-mwrcmi9g-xa3013", "named/context-mwrcmi5y-82azq8"], "Playing it."),
+}
+
+
+def fixture(store, name, key="test key, not secret"):
+    """Makes the store a copy of a kept one. Its conversations, and the newest words of the last one."""
+    shutil.copytree(KEPT / name, store.folder / "store")
+    del store.environment["SOTTOVOCE__CONTEXT__KEYFILE"]
+    store.environment["SOTTOVOCE__CONTEXT__ENCRYPTIONKEY"] = key
+    scopes, newest = FIXTURES[name]
+    if newest is None:
+        newest = json.loads((KEPT / f"{name}.expected.jsonl").read_text().splitlines()[-1])["content"]
+    return scopes, newest

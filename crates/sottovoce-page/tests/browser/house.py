@@ -55,6 +55,10 @@ class Store:
         lines = self.run("--scope", scope, "tail", "-n", "1000", "--json").splitlines()
         return [json.loads(line) for line in lines]
 
+    def numbers(self, scope):
+        """The numbers of the messages of a conversation."""
+        return [message["seq"] for message in self.said(scope)]
+
     @contextmanager
     def page(self, *arguments, model=None, **settings):
         """The page of this store: its link, and what it prints."""

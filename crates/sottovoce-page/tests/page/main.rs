@@ -10,7 +10,9 @@ mod flooding;
 mod forgetting;
 mod harness;
 mod hostile;
+mod personas;
 mod reading;
+mod sizes;
 mod talking;
 #[cfg(feature = "tls")]
 mod tls;

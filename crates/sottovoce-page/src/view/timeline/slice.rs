@@ -7,8 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 use sottovoce::store::Finding;
 use sottovoce::{ConversationStore, FileConversationStore, Result, StoredMessage};
 
-/// How many messages a page holds.
-pub(crate) const PAGE: usize = 40;
 /// The most numbers that one read covers, where most messages were forgotten.
 const WIDEST: u64 = 1 << 14;
 

@@ -1,7 +1,7 @@
 //! `sottovoce persona attach` and `sottovoce persona detach`
 
 use serde::Serialize;
-use sottovoce::persona::{AssignedPersona, Persona, PersonaChange, Preset};
+use sottovoce::persona::{self, Persona, PersonaChange, Preset};
 use sottovoce::{Config, ConversationStore, FileConversationStore, Scope};
 
 use crate::cmd::memory::persona::traits::Traits;
@@ -51,30 +51,21 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
 pub(crate) async fn attach(
     session: &Session,
     config: &Config,
-    (mut persona, preset): (Persona, Option<String>),
+    persona: (Persona, Option<String>),
     change: &PersonaChange,
     name: Option<String>,
 ) -> Result<FileConversationStore, Failure> {
-    persona.expiry_days = *Persona::EXPIRY_DAYS.end();
-    change.apply(&mut persona);
-    persona.check()?;
+    // What is not within its limits makes no key and no store.
+    let mut wanted = persona.0.clone();
+    change.apply(&mut wanted);
+    wanted.check()?;
     let store = session.store_or_make(config).await?;
-    if store.profile().await?.assigned_persona.is_some() {
+    if !persona::assign(&store, persona, change, name).await? {
         return Err(Failure::input(
             format!("{} has a personality already", store.scope()),
             "take that away with `sottovoce persona detach`, or change it with `sottovoce context edit`",
         ));
     }
-    let mut assigned_persona = AssignedPersona::new(persona, session.clock().now().timestamp());
-    assigned_persona.preset = preset;
-    store
-        .change_profile(Box::new(move |profile| {
-            profile.assigned_persona.get_or_insert_with(|| assigned_persona.clone());
-            if profile.title.is_none() && name.is_some() {
-                profile.rename(name.clone());
-            }
-        }))
-        .await?;
     Ok(store)
 }
 
@@ -85,7 +76,7 @@ pub(super) async fn detach(session: &Session) -> Outcome {
     let had_one = store.profile().await?.assigned_persona.is_some();
     if had_one {
         let store = session.store_or_make(&config).await?;
-        store.change_profile(Box::new(|profile| profile.assigned_persona = None)).await?;
+        persona::unassign(&store).await?;
     }
     let scope: &Scope = store.scope();
     match (session.json, had_one) {

@@ -1,0 +1,83 @@
+//! Texts as files, where a page shows only their beginning.
+
+use std::sync::Arc;
+
+use axum::extract::Query;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use serde::Deserialize;
+use sottovoce::{ConversationStore, StoredMessage};
+
+use crate::english as en;
+use crate::failure::Failure;
+use crate::room::Room;
+
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    /// The number of a message.
+    #[serde(default)]
+    n: u64,
+    #[serde(default)]
+    what: What,
+    /// The thread of a summary; empty for messages that are in none.
+    #[serde(default)]
+    thread: String,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum What {
+    /// The words of a message.
+    #[default]
+    Words,
+    /// A message with all that is stored with it.
+    Record,
+    /// What the model is told first.
+    System,
+    Personality,
+    Summary,
+}
+
+pub(crate) async fn whole(room: Room, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    let thread = Some(asked.thread.as_str()).filter(|thread| !thread.is_empty());
+    let assigned = room.profile.assigned_persona.as_ref().map(|assigned| &assigned.persona);
+    let (name, text) = match asked.what {
+        What::Words => {
+            let stored = find(&room, asked.n).await?;
+            (format!("message-{}.txt", stored.seq), Some(stored.message.content.clone()))
+        }
+        What::Record => {
+            let stored = find(&room, asked.n).await?;
+            let text = serde_json::to_string_pretty(&stored.message).ok();
+            (format!("message-{}.json", stored.seq), text)
+        }
+        What::System => {
+            let configured = &room.here.app.house.config().language_model.system_prompt;
+            let text = assigned.map_or(configured, |persona| &persona.system_prompt);
+            ("system-prompt.txt".to_owned(), Some(text.clone()))
+        }
+        What::Personality => {
+            let text = assigned.map(|persona| persona.personality.clone());
+            ("personality.txt".to_owned(), text)
+        }
+        What::Summary => {
+            let text = room.profile.summary(thread).map(|summary| summary.text.clone());
+            ("summary.txt".to_owned(), text)
+        }
+    };
+    let text = text.ok_or_else(|| room.here.not_found(en::NO_SUCH_PAGE))?;
+    let kind =
+        if name.ends_with(".json") { "application/json" } else { "text/plain; charset=utf-8" };
+    let headers = [
+        (CONTENT_TYPE, kind.to_owned()),
+        (CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
+        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
+    ];
+    Ok((headers, text).into_response())
+}
+
+/// The message with this number.
+pub(super) async fn find(room: &Room, number: u64) -> Result<Arc<StoredMessage>, Failure> {
+    let read = room.store.read_seqs(number..=number).await.map_err(|error| room.failed(error))?;
+    read.messages.into_iter().next().ok_or_else(|| room.here.not_found(en::NO_SUCH_MESSAGE))
+}
