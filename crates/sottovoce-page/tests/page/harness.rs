@@ -8,6 +8,7 @@ use reqwest::header::{
     CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE,
 };
 use reqwest::{Client, Method, redirect};
+use sottovoce::http::client_builder;
 use sottovoce::{
     ChatMessage, ChatRole, Config, ConversationStore, FileConversationStore, Scope, SystemClock,
 };
@@ -136,7 +137,8 @@ pub(crate) struct Browser {
 
 impl Browser {
     pub(crate) fn new(origin: &str) -> Self {
-        let client = Client::builder()
+        let client = client_builder(false)
+            .unwrap()
             .redirect(redirect::Policy::none())
             .timeout(Duration::from_secs(60))
             .build()
