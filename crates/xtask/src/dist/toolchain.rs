@@ -13,12 +13,13 @@ use crate::dist::target::Target;
 /// Between two flags.
 const SEPARATOR: &str = "\x1f";
 
-/// Rust's own C library and start of a program; equal functions once, relocations in their short form, and tables for unwinding only
-/// where they are needed.
-const LINKING: [&str; 5] = [
+/// Rust's own C library and start of a program; equal functions once, relocations in their short form, and no tables for unwinding, which
+/// a program that ends at a panic does not need.
+const LINKING: [&str; 6] = [
     "-Clink-self-contained=yes",
     "-Clink-arg=--icf=all",
     "-Clink-arg=--pack-dyn-relocs=relr",
+    "-Clink-arg=--no-eh-frame-hdr",
     "-Cforce-unwind-tables=no",
     "-Cllvm-args=-enable-machine-outliner=always",
 ];
@@ -104,6 +105,9 @@ fn flags(root: &Path, folder: &Path) -> Result<OsString> {
     let cargo_home = cargo_home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let cargo_home = cargo_home.ok_or("neither CARGO_HOME nor HOME is set")?;
     let mut flags = OsString::from(LINKING.join(SEPARATOR));
+    flags.push(SEPARATOR);
+    flags.push("-Clink-arg=-T");
+    flags.push(root.join("packaging/no-unwinding.ld"));
     // Of two that fit, the later one applies.
     for (at, name) in [(root, "/sottovoce"), (&*cargo_home, "/cargo"), (folder, "/target")] {
         flags.push(SEPARATOR);

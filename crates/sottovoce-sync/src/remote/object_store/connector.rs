@@ -13,6 +13,7 @@ use futures_util::{StreamExt, stream};
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, StreamBody};
+use reqwest::Url;
 use reqwest::redirect::{Attempt, Policy};
 use sottovoce::http::client_builder;
 
@@ -37,8 +38,10 @@ const MOST_REDIRECTS: usize = 3;
 
 #[derive(Clone, Default)]
 pub(super) struct Connector {
-    /// Whether the server is this machine, so that nobody else sees what is sent without TLS.
-    pub(super) allow_http: bool,
+    /// Whether the server is this machine.
+    pub(super) is_local: bool,
+    /// Whether it is asked by plain HTTP, which only this machine may be, so that nobody else sees what is sent.
+    pub(super) is_plain: bool,
     /// Whether the server speaks WebDAV, where folders have to be created.
     pub(super) is_webdav: bool,
     pub(super) authorization: Option<HeaderValue>,
@@ -46,7 +49,7 @@ pub(super) struct Connector {
 
 impl std::fmt::Debug for Connector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connector").field("allow_http", &self.allow_http).finish_non_exhaustive()
+        f.debug_struct("Connector").field("is_plain", &self.is_plain).finish_non_exhaustive()
     }
 }
 
@@ -58,11 +61,11 @@ struct Client {
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> ::object_store::Result<HttpClient> {
-        let builder = client_builder(!self.allow_http).map_err(|error| unusable(error.into()))?;
+        let builder = client_builder(!self.is_plain).map_err(|error| unusable(error.into()))?;
         // A proxy is another machine.
-        let builder = if self.allow_http { builder.no_proxy() } else { builder };
+        let builder = if self.is_local { builder.no_proxy() } else { builder };
         let http = builder
-            .https_only(!self.allow_http)
+            .https_only(!self.is_plain)
             .connect_timeout(CONNECT)
             .redirect(Policy::custom(redirect))
             .user_agent(concat!("sottovoce/", env!("CARGO_PKG_VERSION")))
@@ -80,7 +83,7 @@ fn unusable(source: Box<dyn std::error::Error + Send + Sync>) -> ::object_store:
 /// requests nor credentials. Another page of this server, such as one to log in, is no object and stores none.
 fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let to = attempt.url();
-    let is_same = |from: &reqwest::Url| {
+    let is_same = |from: &Url| {
         from.origin() == to.origin()
             && from.query() == to.query()
             && from.path().trim_end_matches('/') == to.path().trim_end_matches('/')
@@ -96,8 +99,21 @@ fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 impl Client {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let upload = Duration::from_secs((request.body().content_length() / SLOWEST) as u64);
-        let answer = tokio::time::timeout(SILENCE + upload, self.http.call(request)).await;
+        let answer = tokio::time::timeout(SILENCE + upload, self.exchange(request)).await;
         answer.map_err(|_| late("the server is silent"))?
+    }
+
+    // The object store's own way through this client brings HTTP/2, which no server needs.
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let (head, body) = request.into_parts();
+        let url = Url::parse(&head.uri.to_string())
+            .map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        let mut request = reqwest::Request::new(head.method, url);
+        *request.headers_mut() = head.headers;
+        *request.body_mut() = Some(body.collect().await?.to_bytes().into());
+        let response = self.http.execute(request).await.map_err(broken)?;
+        let (head, body) = http::Response::<reqwest::Body>::from(response).into_parts();
+        Ok(HttpResponse::from_parts(head, HttpResponseBody::new(body.map_err(broken))))
     }
 }
 
@@ -137,6 +153,15 @@ impl HttpService for Client {
         let code = header.and_then(checked_code).or_else(|| code(&body));
         Err(HttpError::new(HttpErrorKind::Unknown, Answer { method, status, code }))
     }
+}
+
+fn broken(error: reqwest::Error) -> HttpError {
+    let kind = match error {
+        _ if error.is_timeout() => HttpErrorKind::Timeout,
+        _ if error.is_connect() => HttpErrorKind::Connect,
+        _ => HttpErrorKind::Unknown,
+    };
+    HttpError::new(kind, error.without_url())
 }
 
 fn late(what: &'static str) -> HttpError {

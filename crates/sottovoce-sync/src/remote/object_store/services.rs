@@ -29,13 +29,13 @@ pub(super) fn connector(place: &str, endpoint: Option<&str>) -> Result<Connector
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
         return Err(error(ErrorKind::Other, place, "the endpoint contains a password or a query"));
     }
-    let allow_http = is_local(&url);
-    if url.scheme() != "https" && !(url.scheme() == "http" && allow_http) {
+    let (is_local, is_plain) = (is_local(&url), url.scheme() == "http");
+    if url.scheme() != "https" && !(is_plain && is_local) {
         return Err(error(
             ErrorKind::Other,
             place,
             "the endpoint must start with https://, or be on this machine",
         ));
     }
-    Ok(Connector { allow_http, ..Connector::default() })
+    Ok(Connector { is_local, is_plain, ..Connector::default() })
 }
