@@ -121,12 +121,12 @@ fn check(line: doctor::Line) -> Check {
 fn with_tls(page: Page, config: &Config) -> Result<Page, Failure> {
     match (&config.page.tls_certificate, &config.page.tls_key) {
         (None, None) => Ok(page),
-        #[cfg(feature = "page-tls")]
+        #[cfg(feature = "https")]
         (Some(certificate), Some(key)) => Ok(page.tls(certificate, key)),
-        #[cfg(not(feature = "page-tls"))]
+        #[cfg(not(feature = "https"))]
         (Some(_), Some(_)) => Err(Failure::input(
             "a certificate is configured, and TLS is not built in",
-            "build with `--features page-tls`",
+            "build with `--features https`",
         )),
         _ => Err(Failure::input(
             "TLS needs both a certificate and its key",
@@ -141,7 +141,7 @@ fn failure(error: &PageError) -> Failure {
             "set Page.Token, Page.TlsCertificate and Page.TlsKey, and name this machine with --allow-host; or listen on 127.0.0.1"
         }
         PageError::Address { .. } => servers::TAKEN,
-        #[cfg(feature = "page-tls")]
+        #[cfg(feature = "https")]
         PageError::Tls(_) => {
             "name the certificate and its key, both in PEM, in Page.TlsCertificate and Page.TlsKey"
         }

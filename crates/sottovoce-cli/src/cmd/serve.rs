@@ -108,14 +108,14 @@ fn with_tls(listening: Listening, config: &Config) -> Result<Listening, Failure>
     let settings = &config.serve;
     match (&settings.tls_certificate, &settings.tls_key) {
         (None, None) => Ok(listening),
-        #[cfg(feature = "serve-tls")]
+        #[cfg(feature = "https")]
         (Some(certificate), Some(key)) => {
             listening.tls(certificate, key).map_err(|error| failure(&error))
         }
-        #[cfg(not(feature = "serve-tls"))]
+        #[cfg(not(feature = "https"))]
         (Some(_), Some(_)) => Err(Failure::input(
             "a certificate is configured, and TLS is not built in",
-            "build with `--features serve-tls`, or put a proxy that speaks TLS in front",
+            "build with `--features https`, or put a proxy that speaks TLS in front",
         )),
         _ => Err(Failure::input(
             "TLS needs both a certificate and its key",

@@ -24,6 +24,11 @@ const LINKING: [&str; 6] = [
     "-Cllvm-args=-enable-machine-outliner=always",
 ];
 
+/// What SQLite has that neither imports nor a team's server use: full text, maps, extensions in files, statistics.
+const SQLITE: &str = "-USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_FTS5 -USQLITE_ENABLE_RTREE \
+    -USQLITE_ENABLE_DBSTAT_VTAB -USQLITE_ENABLE_STAT4 -USQLITE_SOUNDEX -USQLITE_ENABLE_API_ARMOR -USQLITE_ENABLE_COLUMN_METADATA \
+    -USQLITE_ENABLE_LOAD_EXTENSION -DSQLITE_OMIT_LOAD_EXTENSION";
+
 /// The C compiler that Zig is, in the version that `packaging/zig.txt` pins, beside Rust's own linker and C library.
 #[derive(Debug)]
 pub(crate) struct Toolchain {
@@ -80,6 +85,7 @@ impl Toolchain {
             .env(format!("CC_{triple}"), compiler)
             .env(format!("AR_{triple}"), archiver)
             .env(format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase()), "rust-lld")
+            .env("LIBSQLITE3_FLAGS", SQLITE)
             .env("CARGO_TARGET_DIR", folder)
             .env("CARGO_ENCODED_RUSTFLAGS", flags(root, folder)?);
         cargo.env("SOURCE_DATE_EPOCH", time.to_string()).env("CARGO_INCREMENTAL", "0");
