@@ -7,8 +7,6 @@ use reqwest::ClientBuilder;
 #[cfg(feature = "tls")]
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-#[cfg(feature = "tls")]
-use crate::error::Error;
 use crate::error::Result;
 
 /// Begins a client of HTTP servers.
@@ -17,7 +15,7 @@ use crate::error::Result;
 /// are read now. A client for plain HTTP needs none.
 ///
 /// # Errors
-/// [`Error::Config`](crate::Error::Config) if the system has no certificates, or TLS cannot be set up.
+/// [`crate::Error::Config`] if the system has no certificates, or TLS cannot be set up.
 pub fn client_builder(is_encrypted: bool) -> Result<ClientBuilder> {
     let builder = reqwest::Client::builder();
     #[cfg(feature = "tls")]
@@ -33,7 +31,7 @@ pub fn client_builder(is_encrypted: bool) -> Result<ClientBuilder> {
 /// TLS for clients of other protocols. It believes the certificates that the system trusts.
 ///
 /// # Errors
-/// [`Error::Config`](crate::Error::Config) if the system has no certificates, or TLS cannot be set up.
+/// [`crate::Error::Config`] if the system has no certificates, or TLS cannot be set up.
 #[cfg(feature = "tls")]
 pub fn tls_config() -> Result<ClientConfig> {
     trusting(system_roots()?)
@@ -63,6 +61,6 @@ fn system_roots() -> Result<RootCertStore> {
 }
 
 #[cfg(feature = "tls")]
-fn unusable(reason: String) -> Error {
-    Error::Config { place: "HTTPS".to_owned(), reason }
+fn unusable(reason: String) -> crate::error::Error {
+    crate::error::Error::Config { place: "HTTPS".to_owned(), reason }
 }
