@@ -12,7 +12,7 @@ use sottovoce_team_api::{
 
 use crate::link::{Given, GivenConversation, Link};
 use crate::log::contents::{new_id, new_key};
-use crate::server::{conversation_path, is_refused, team_path};
+use crate::server::{Server, conversation_path, team_path};
 use crate::state::{Membership, Shared, State};
 use crate::teams::Teams;
 
@@ -135,18 +135,8 @@ impl Teams {
                 readable.map(|(id, _)| *id).collect()
             }
         };
-        let mut concerned = Vec::new();
-        let mut is_anyone_left = false;
-        for conversation in candidates {
-            let path = format!("{}/grants", conversation_path(id, conversation));
-            let list: GrantList = server.get(&path).await?;
-            if list.grants.iter().any(|grant| grant.member == out) {
-                concerned.push(conversation);
-                let own = team.member;
-                is_anyone_left |=
-                    list.grants.iter().any(|grant| ![out, own].contains(&grant.member));
-            }
-        }
+        let (concerned, is_anyone_left) =
+            granted(&server, id, &candidates, [out, team.member]).await?;
         // The keys come first: whatever interrupts this, nothing more is sealed with keys that the member has.
         let before = state.clone();
         let scopes = state.renew_keys(id, &concerned)?;
@@ -160,7 +150,8 @@ impl Teams {
         };
         if let Some(path) = path {
             let removed = server.delete(&path).await;
-            if removed.as_ref().is_err_and(is_refused) {
+            // An answer that says no. Without one, the member may be out.
+            if matches!(&removed, Err(SyncError::Remote(error)) if !error.is_transient()) {
                 before.write(&root).await?;
             }
             removed?;
@@ -206,6 +197,26 @@ impl Teams {
             (None, _) => Err(none()),
         }
     }
+}
+
+/// Which of these conversations the first of two members has, and whether anyone beside the two has one of them.
+async fn granted(
+    server: &Server,
+    id: Id,
+    candidates: &[Id],
+    members: [Id; 2],
+) -> SyncResult<(Vec<Id>, bool)> {
+    let [out, _] = members;
+    let (mut granted, mut has_others) = (Vec::new(), false);
+    for conversation in candidates {
+        let path = format!("{}/grants", conversation_path(id, *conversation));
+        let list: GrantList = server.get(&path).await?;
+        if list.grants.iter().any(|grant| grant.member == out) {
+            granted.push(*conversation);
+            has_others |= list.grants.iter().any(|grant| !members.contains(&grant.member));
+        }
+    }
+    Ok((granted, has_others))
 }
 
 /// Conversations with their keys, for a link.

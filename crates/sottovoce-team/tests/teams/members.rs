@@ -134,6 +134,12 @@ async fn keys_stay_as_they_are_if_the_server_refuses_to_shut_a_member_out() {
     ben.sync().await;
     anna.sync().await;
     assert_eq!(anna.words(PLANS).await, ["We meet on Monday", "all can read this"]);
+    // An owner must remain.
+    anna.teams.revoke(None, "Anna", None).await.unwrap_err();
+    anna.says(PLANS, "and this").await;
+    anna.sync().await;
+    ben.sync().await;
+    assert_eq!(ben.words(PLANS).await, ["We meet on Monday", "all can read this", "and this"]);
 }
 
 #[tokio::test]
