@@ -1,9 +1,9 @@
 //! Turns errors of the library into the exceptions of `sottovoce._errors`.
 
 use pyo3::{PyErr, import_exception};
-use sottovoce::Error;
 use sottovoce::model::ModelFailure;
 use sottovoce::persona::PersonaFailure;
+use sottovoce::{Error, with_causes};
 
 import_exception!(sottovoce._errors, SottovoceError);
 import_exception!(sottovoce._errors, NoKeyError);
@@ -76,16 +76,6 @@ pub(crate) fn raise(error: Error) -> PyErr {
         | Error::ClockBehind { .. } => StorageError::new_err(said),
         _ => SottovoceError::new_err(said),
     }
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut what = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        what = format!("{what}: {cause}");
-        source = cause.source();
-    }
-    what
 }
 
 /// The exception for a call after [`close`](crate::store::Store).
