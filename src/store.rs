@@ -90,7 +90,8 @@ pub trait ConversationStore: StoreBackend {
     }
 
     /// Stores many messages in order. This is cheaper than one call for each. They are durable when it returns. Other
-    /// writers may append between two parts of a large batch.
+    /// writers may append between two parts of a large batch. The file store keeps up to 8 messages in files of their
+    /// own, and more of them in a pack, which takes three fsyncs.
     ///
     /// # Errors
     /// [`Error::Partial`] says how many of the first messages were stored.

@@ -15,6 +15,9 @@ use crate::store::record::layout::HEAD;
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 
+/// The most messages that are written at once as files of their own, whose fsyncs follow each other. A turn with its tools has
+/// fewer; a pack takes three fsyncs.
+const MOST_FILES: usize = 8;
 /// The most records that move at once, because other writers wait for the lock.
 const BATCH: usize = 4096;
 /// The most records in a pack that is published at once.
@@ -83,9 +86,10 @@ impl Compactor {
         }
     }
 
-    /// Whether to write so many messages directly into a pack: if they would be packed right afterwards anyway.
+    /// Whether to write so many messages directly into a pack: if that takes fewer fsyncs by far, or if they would be packed
+    /// right afterwards anyway.
     pub(crate) fn is_bulk(&self, messages: usize) -> bool {
-        messages > self.keep * 2 && !self.is_off
+        messages > MOST_FILES.min(self.keep * 2) && !self.is_off
     }
 
     /// The most records in a pack that is published at once. Limited to the largest size class and to what other

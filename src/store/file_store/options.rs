@@ -101,9 +101,9 @@ impl StoreOptions {
         self
     }
 
-    /// Sets how many of the newest messages stay loose, in files of their own. At least 1; the default is 64. If more
-    /// than twice as many are loose, the older ones move into a pack. Fewer loose files make listing faster and
-    /// packing more frequent.
+    /// Sets how many of the newest messages stay loose, in files of their own, unless they were stored in a pack at once.
+    /// At least 1; the default is 64. If more than twice as many are loose, the older ones move into a pack. Fewer loose
+    /// files make listing faster and packing more frequent.
     #[must_use]
     pub fn loose_files(mut self, files: usize) -> Self {
         self.loose_files = files.max(1);

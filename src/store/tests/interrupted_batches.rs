@@ -15,10 +15,14 @@ use crate::{ChatMessage, EncryptionKey, Error};
 const PACK: u64 = 512;
 
 async fn open(directory: &Arc<impl Directory + 'static>) -> FileConversationStore {
+    opened(directory, 1).await
+}
+
+async fn opened(directory: &Arc<impl Directory + 'static>, loose: usize) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the tests of batches").unwrap();
     let clock = ManualClock::at_utc("2025-08-24T17:00:00Z".parse().unwrap());
     let directory: Arc<dyn Directory> = directory.clone();
-    let options = StoreOptions::new(key).loose_files(1).clock(Arc::new(clock));
+    let options = StoreOptions::new(key).loose_files(loose).clock(Arc::new(clock));
     options.open_directory(directory.clone(), directory).await.unwrap()
 }
 
@@ -61,6 +65,18 @@ async fn many_at_once_become_packs_and_some_become_files() {
     assert_eq!(count(&directory, "").await, 2 * PACK + 3);
     let tail = store.read_tail(3).await.unwrap();
     assert!(tail.messages.iter().map(|stored| stored.seq).eq(2 * PACK + 1..=2 * PACK + 3));
+}
+
+#[tokio::test]
+async fn nine_at_once_do_not_wait_for_nine_files() {
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = opened(&directory, 64).await;
+    store.append_all(many(1, 8)).await.unwrap();
+    assert_eq!((files(&*directory, ".json"), files(&*directory.folder("packs"), ".pack")), (8, 0));
+    store.append_all(many(9, 9)).await.unwrap();
+    store.append_all(many(18, 1)).await.unwrap();
+    assert_eq!((files(&*directory, ".json"), files(&*directory.folder("packs"), ".pack")), (9, 1));
+    assert_eq!(count(&directory, "").await, 18);
 }
 
 #[tokio::test]

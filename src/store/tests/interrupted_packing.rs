@@ -531,7 +531,7 @@ async fn packing_on_request_moves_all_beyond_the_newest_and_can_be_broken_off_at
         let directory = Arc::new(MemoryDirectory::default());
         // Another program left these files loose.
         let lax = open(&directory, 4_000).await;
-        lax.append_all((1..=30).map(said).collect()).await.unwrap();
+        appended(&lax, 1..=30).await;
         let faulty = FaultyDirectory::over(directory.clone());
         let store = open(&faulty, 3).await;
         faulty.fail(Call::Any, step, usize::MAX, broken);

@@ -99,8 +99,12 @@ impl Toolchain {
     /// A shell's program with these lines.
     fn program(&self, name: &str, lines: &str) -> Result<PathBuf> {
         let path = self.tools.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{lines}"))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        let lines = format!("#!/bin/sh\n{lines}");
+        // What a newer compiler has built is built again.
+        if fs::read_to_string(&path).ok().as_ref() != Some(&lines) {
+            fs::write(&path, lines)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        }
         Ok(path)
     }
 }
