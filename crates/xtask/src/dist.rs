@@ -101,9 +101,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let mut is_small_enough = true;
     for &edition in &options.editions {
         let built = |target| match (&toolchain, &options.program) {
-            (Some(toolchain), _) => {
-                toolchain.build(&site.root, &site.folder, (target, edition), site.time)
-            }
+            (Some(toolchain), _) => toolchain.build(&site.root, &site.folder, target, edition),
             (None, program) => {
                 program.clone().ok_or_else(|| "there is nothing to build with".into())
             }

@@ -33,9 +33,8 @@ pub(crate) fn check(
     let mut is_same = true;
     for &edition in editions {
         for &target in targets {
-            let what = (target, edition);
-            let first = sum(&toolchain.build(&site.root, &site.folder, what, site.time)?)?;
-            let again = toolchain.build(&sources, &elsewhere.join("built"), what, site.time)?;
+            let first = sum(&toolchain.build(&site.root, &site.folder, target, edition)?)?;
+            let again = toolchain.build(&sources, &elsewhere.join("built"), target, edition)?;
             let again = sum(&again)?;
             println!("{first}  {} for {}", edition.name(), target.name());
             println!("{again}  the same, built in {}", sources.display());

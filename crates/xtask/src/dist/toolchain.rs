@@ -60,8 +60,8 @@ impl Toolchain {
         &self,
         root: &Path,
         folder: &Path,
-        (target, edition): (Target, Edition),
-        time: u64,
+        target: Target,
+        edition: Edition,
     ) -> Result<PathBuf> {
         if let Some(rustup) = find("rustup") {
             run(Command::new(rustup).args(["target", "add", target.triple()]).current_dir(root))?;
@@ -88,8 +88,9 @@ impl Toolchain {
             .env("LIBSQLITE3_FLAGS", SQLITE)
             .env("CARGO_TARGET_DIR", folder)
             .env("CARGO_ENCODED_RUSTFLAGS", flags(root, folder)?);
-        cargo.env("SOURCE_DATE_EPOCH", time.to_string()).env("CARGO_INCREMENTAL", "0");
-        cargo.env_remove("RUSTFLAGS");
+        cargo.env("CARGO_INCREMENTAL", "0").env_remove("RUSTFLAGS");
+        // Nothing that is compiled tells the time. With it, C code would be compiled again for each commit.
+        cargo.env_remove("SOURCE_DATE_EPOCH");
         run(&mut cargo)?;
         let name = folder.join(edition.name()).with_extension(target.name());
         fs::copy(folder.join(target.triple()).join("dist/sottovoce"), &name)?;
@@ -99,12 +100,8 @@ impl Toolchain {
     /// A shell's program with these lines.
     fn program(&self, name: &str, lines: &str) -> Result<PathBuf> {
         let path = self.tools.join(name);
-        let lines = format!("#!/bin/sh\n{lines}");
-        // What a newer compiler has built is built again.
-        if fs::read_to_string(&path).ok().as_ref() != Some(&lines) {
-            fs::write(&path, lines)?;
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-        }
+        fs::write(&path, format!("#!/bin/sh\n{lines}"))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
         Ok(path)
     }
 }
