@@ -19,11 +19,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use jiff::{Timestamp, Zoned};
 use sottovoce::context::LastNContextProvider;
 use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::import::{Backup, OpenStore};
 use sottovoce::model::{ModelLimits, Reply, ReplyPart, Usage};
 use sottovoce::prompt::Prompt;
+use sottovoce::store::{RestoreThreads, SavedMessage, Snapshot};
 use sottovoce::{
     Conversation, ConversationStore, EncryptionKey, FileConversationStore, LanguageModel, Result,
 };
@@ -135,6 +137,16 @@ async fn measure(folder: &Path) {
         let messages = (0..many).map(message).collect();
         once(&format!("append_all of {many}"), store.append_all(messages)).await.unwrap();
     }
+    let newest = store.read_tail(50).await.unwrap().messages;
+    let saved = newest.iter().map(|stored| SavedMessage::new(stored.seq, stored.message.clone()));
+    let now = Zoned::now();
+    let span = (now.timestamp(), now.timestamp());
+    let snapshot = Snapshot::new(now.timestamp(), span, saved.collect()).unwrap();
+    let id = snapshot.id.clone();
+    once("save a snapshot of 50", store.save_snapshot(snapshot)).await.unwrap();
+    store.clear().await.unwrap();
+    let threads = RestoreThreads::default();
+    once("restore it", store.restore(&id, Timestamp::MIN, threads, now)).await.unwrap();
     once("forget one message", store.forget(&[50..=50])).await.unwrap();
     once("verify", store.verify(|_| {})).await.unwrap();
     let file = folder.join("backup.json");

@@ -331,6 +331,24 @@ impl Writer {
     }
 }
 
+/// Stores messages in a pack if they are many, otherwise in files of their own.
+fn publish_many(
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+    compactor: &mut Compactor,
+    drafts: Vec<ValidMessage>,
+    dating: TimestampPolicy,
+) -> Result<Vec<Arc<StoredMessage>>> {
+    if compactor.is_bulk(drafts.len()) {
+        let stored = Batch::of(drafts)?.publish(committer, tail, dating)?;
+        compactor.merge_packs(committer);
+        return Ok(stored);
+    }
+    let stored = publish_all(committer, tail, drafts, dating)?;
+    compactor.pack(committer, tail);
+    Ok(stored)
+}
+
 /// Publishes messages one by one and acknowledges them together.
 fn publish_all(
     committer: &Committer<'_>,

@@ -36,10 +36,13 @@ pub fn said(text: impl ToString) -> ChatMessage {
     ChatMessage::at(ChatRole::User, text.to_string(), at)
 }
 
-/// A store in a new folder that holds the messages `1` to `n`.
+/// A store in a new folder that holds the messages `1` to `n`, in files of their own unless so many are packed.
 pub async fn filled(root: &Path, n: u64) -> FileConversationStore {
     let store = open(root).await;
-    store.append_all((1..=n).map(said).collect()).await.unwrap();
+    let messages: Vec<ChatMessage> = (1..=n).map(said).collect();
+    for few in messages.chunks(8) {
+        store.append_all(few.to_vec()).await.unwrap();
+    }
     store
 }
 

@@ -314,9 +314,10 @@ fn two_stores_of_one_process_see_each_others_appends_and_share_the_numbers() {
 fn a_process_that_holds_the_lock_for_long() {
     let Some(root) = child_folder() else { return };
     block_on(async {
-        // Enough that it does not pack them at once.
+        // Enough that it does not pack them at once. Each answer gets a file of its own.
         let store = options().loose_files(1_000).open(&root).await.unwrap();
-        store.append_all((1..=1_500).map(said).collect()).await.unwrap();
+        let first = store.append_message(said(1)).await.unwrap();
+        store.append_answers((2..=1_500).map(said).collect(), &first).await.unwrap();
     });
 }
 

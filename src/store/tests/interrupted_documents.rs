@@ -518,6 +518,38 @@ async fn what_another_process_forgets_meanwhile_is_not_restored() {
 }
 
 #[tokio::test]
+async fn many_that_are_restored_do_not_wait_for_a_file_each_and_come_back_whole_or_not_at_all() {
+    let clock = clock();
+    let texts: Vec<String> = (1..=20).map(|n| format!("q{n}")).collect();
+    let numbered: Vec<(u64, &str)> = (1..).zip(texts.iter().map(String::as_str)).collect();
+    for step in 0.. {
+        let memory = Arc::new(MemoryDirectory::default());
+        let store = open(options(&clock), &memory).await;
+        exchanges(&store, &clock, 1..=10).await;
+        let snap = snapshot(&clock, &numbered);
+        store.save_snapshot(snap.clone()).await.unwrap();
+        store.clear().await.unwrap();
+        let faulty = FaultyDirectory::over(memory.clone());
+        let restoring = open(options(&clock), &faulty).await;
+        faulty.fail(Call::Any, step, usize::MAX, broken);
+        let now = clock.now();
+        let restored =
+            restoring.restore(&snap.id, Timestamp::MIN, RestoreThreads::default(), now).await;
+        let fresh = open(options(&clock), &memory).await;
+        let there = words(&fresh).await.split_off(20);
+        assert!(there.is_empty() || there == texts, "step {step}: {there:?}");
+        assert!(restored.is_err() || there == texts, "step {step}");
+        if faulty.was_reached() {
+            continue;
+        }
+        assert_eq!(restored.unwrap().len(), 20);
+        let files = names(&*memory).into_iter().filter(|name| name.ends_with(".json"));
+        assert_eq!((files.count(), names(&*memory.folder("packs")).len()), (20, 1));
+        return;
+    }
+}
+
+#[tokio::test]
 async fn a_prompt_right_after_a_start_lists_nothing() {
     let clock = clock();
     let memory = Arc::new(MemoryDirectory::default());

@@ -6,7 +6,6 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::store::backend::batch::Batch;
-use crate::store::commit::batch::Batch as PackedBatch;
 use crate::store::commit::committer::Committer;
 use crate::store::delete::forget::{self, UnreadablePolicy};
 use crate::store::folder::{document, segments};
@@ -19,7 +18,7 @@ use crate::store::record::store_state::StoreState;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 use crate::store::settings::profile::Profile;
 use crate::store::snapshot::snapshot_files;
-use crate::store::write::{Writer, publish_all};
+use crate::store::write::{Writer, publish_many};
 
 impl Writer {
     /// Writes the documents, then adds the messages, then deletes, if the revision is the expected one.
@@ -42,13 +41,8 @@ impl Writer {
             for (id, bytes) in batch.documents() {
                 put(committer, tail, id, bytes)?;
             }
-            if compactor.is_bulk(valid.len()) {
-                let packed = PackedBatch::of(valid)?;
-                packed.publish(committer, tail, TimestampPolicy::Own)?;
-                compactor.merge_packs(committer);
-            } else if !valid.is_empty() {
-                publish_all(committer, tail, valid, TimestampPolicy::Own)?;
-                compactor.pack(committer, tail);
+            if !valid.is_empty() {
+                publish_many(committer, tail, compactor, valid, TimestampPolicy::Own)?;
             }
             if !batch.deleted().is_empty() {
                 let unread = UnreadablePolicy::Recorded;

@@ -25,7 +25,7 @@ use crate::store::settings::profile::Profile;
 use crate::store::settings::summary::Summary;
 use crate::store::snapshot::restore_job::RestoreJob;
 use crate::store::snapshot::snapshot_files;
-use crate::store::write::{Writer, publish_all};
+use crate::store::write::{Writer, publish_many};
 
 /// The most bytes of the state of sync: 512 MiB.
 const LONGEST_STATE: usize = 512 << 20;
@@ -112,9 +112,7 @@ impl Writer {
             cleanup::expire(&reader, committer, tail)?;
             cleanup::check_room(&reader, committer, tail, drafts.len())?;
             committer.note_restored(tail, drafts.len() as u64)?;
-            let stored = publish_all(committer, tail, drafts, TimestampPolicy::Newest)?;
-            compactor.pack(committer, tail);
-            Ok(stored)
+            publish_many(committer, tail, compactor, drafts, TimestampPolicy::Newest)
         })
     }
 
