@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use jiff::{Timestamp, Zoned};
+use jiff::Timestamp;
 use sottovoce::context::LastNContextProvider;
 use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::import::{Backup, OpenStore};
@@ -27,7 +27,8 @@ use sottovoce::model::{ModelLimits, Reply, ReplyPart, Usage};
 use sottovoce::prompt::Prompt;
 use sottovoce::store::{RestoreThreads, SavedMessage, Snapshot};
 use sottovoce::{
-    Conversation, ConversationStore, EncryptionKey, FileConversationStore, LanguageModel, Result,
+    Clock, Conversation, ConversationStore, EncryptionKey, FileConversationStore, LanguageModel,
+    Result, SystemClock,
 };
 use support::{SECRET, Samples, is_trial, message, options, print_table, shown};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -139,7 +140,7 @@ async fn measure(folder: &Path) {
     }
     let newest = store.read_tail(50).await.unwrap().messages;
     let saved = newest.iter().map(|stored| SavedMessage::new(stored.seq, stored.message.clone()));
-    let now = Zoned::now();
+    let now = SystemClock.now();
     let span = (now.timestamp(), now.timestamp());
     let snapshot = Snapshot::new(now.timestamp(), span, saved.collect()).unwrap();
     let id = snapshot.id.clone();
