@@ -3,7 +3,7 @@ use super::*;
 /// Stores this many messages, in batches small enough for single files.
 fn keep(home: &Home, count: usize) {
     let lines: Vec<String> = (1..=count).map(|n| user(&n.to_string())).collect();
-    for some in lines.chunks(100) {
+    for some in lines.chunks(8) {
         assert_eq!(code(&home.feed(&["append"], some.concat())), 0);
     }
 }
