@@ -102,14 +102,14 @@ impl Writer {
         loop {
             let kept = Batch::next(&mut rest, self.compactor.largest()).and_then(|batch| {
                 let Some(batch) = batch else { return Ok(None) };
-                let publish =
-                    |committer: &Committer<'_>, tail: &mut Tail, compactor: &mut Compactor| {
-                        cleanup::expire(&reader, committer, tail)?;
-                        let kept = batch.publish(committer, tail, dating)?;
-                        compactor.merge_packs(committer);
-                        Ok(kept)
-                    };
-                self.locked(publish).map(Some)
+                let (kept, lost) = self.locked(|committer, tail, compactor| {
+                    cleanup::expire(&reader, committer, tail)?;
+                    let kept = batch.publish(committer, tail, dating)?;
+                    compactor.merge_packs(committer);
+                    Ok((kept, trim(&reader, committer, tail)))
+                })?;
+                self.poisoned |= lost;
+                Ok(Some(kept))
             });
             match kept {
                 Ok(Some(mut kept)) => stored.append(&mut kept),

@@ -466,6 +466,23 @@ async fn an_append_costs_the_same_where_some_numbers_are_lost() {
 }
 
 #[tokio::test]
+async fn what_is_over_the_limit_goes_however_many_are_appended_at_once() {
+    for at_once in [1, 8, 9, 40, 200] {
+        let clock = clock();
+        let opts = options(&clock).retention(Retention::FOREVER.max_messages(4));
+        let store = open(opts, &Arc::new(MemoryDirectory::default())).await;
+        for _ in 0..400 / at_once {
+            let batch = (0..at_once).map(|n| say(&clock, ChatRole::User, n)).collect();
+            store.append_all(batch).await.unwrap();
+            let stored = store.verify(|_| {}).await.unwrap().messages;
+            // Those that show, and fewer than are removed together.
+            assert!(stored < 4 + 16, "{stored} are stored, {at_once} at once");
+        }
+        sound(&store, "after that").await;
+    }
+}
+
+#[tokio::test]
 async fn two_that_restore_at_once_do_not_double() {
     let clock = clock();
     let memory = Arc::new(MemoryDirectory::default());
