@@ -86,9 +86,13 @@ impl Compactor {
         }
     }
 
-    /// Whether to write so many messages directly into a pack: if that takes fewer fsyncs by far, or if they would be packed
-    /// right afterwards anyway.
+    /// Whether so many messages are more than stay loose: they would be packed right after they were written.
     pub(crate) fn is_bulk(&self, messages: usize) -> bool {
+        messages > self.keep * 2 && !self.is_off
+    }
+
+    /// Whether to write so many messages directly into a pack: if they are bulk, or if that takes fewer fsyncs by far.
+    pub(crate) fn is_for_a_pack(&self, messages: usize) -> bool {
         messages > MOST_FILES.min(self.keep * 2) && !self.is_off
     }
 

@@ -67,13 +67,13 @@ impl Writer {
         if drafts.is_empty() {
             Ok(Vec::new())
         } else if self.compactor.is_bulk(drafts.len()) {
-            self.append_packed(drafts, dating)
+            self.append_bulk(drafts, dating)
         } else {
-            self.append_loose(drafts, dating)
+            self.append_some(drafts, dating)
         }
     }
 
-    fn append_loose(
+    fn append_some(
         &mut self,
         drafts: Vec<ValidMessage>,
         dating: TimestampPolicy,
@@ -81,8 +81,7 @@ impl Writer {
         let reader = Arc::clone(&self.reader);
         let (stored, lost) = self.locked(|committer, tail, compactor| {
             cleanup::expire(&reader, committer, tail)?;
-            let stored = publish_all(committer, tail, drafts, dating)?;
-            compactor.pack(committer, tail);
+            let stored = publish_many(committer, tail, compactor, drafts, dating)?;
             Ok((stored, trim(&reader, committer, tail)))
         })?;
         self.poisoned |= lost;
@@ -90,7 +89,7 @@ impl Writer {
     }
 
     /// Stores messages in packs. Takes the lock anew for each pack, so that others can write in between.
-    fn append_packed(
+    fn append_bulk(
         &mut self,
         drafts: Vec<ValidMessage>,
         dating: TimestampPolicy,
@@ -102,14 +101,14 @@ impl Writer {
         loop {
             let kept = Batch::next(&mut rest, self.compactor.largest()).and_then(|batch| {
                 let Some(batch) = batch else { return Ok(None) };
-                let (kept, lost) = self.locked(|committer, tail, compactor| {
-                    cleanup::expire(&reader, committer, tail)?;
-                    let kept = batch.publish(committer, tail, dating)?;
-                    compactor.merge_packs(committer);
-                    Ok((kept, trim(&reader, committer, tail)))
-                })?;
-                self.poisoned |= lost;
-                Ok(Some(kept))
+                let publish =
+                    |committer: &Committer<'_>, tail: &mut Tail, compactor: &mut Compactor| {
+                        cleanup::expire(&reader, committer, tail)?;
+                        let kept = batch.publish(committer, tail, dating)?;
+                        compactor.merge_packs(committer);
+                        Ok(kept)
+                    };
+                self.locked(publish).map(Some)
             });
             match kept {
                 Ok(Some(mut kept)) => stored.append(&mut kept),
@@ -339,7 +338,7 @@ fn publish_many(
     drafts: Vec<ValidMessage>,
     dating: TimestampPolicy,
 ) -> Result<Vec<Arc<StoredMessage>>> {
-    if compactor.is_bulk(drafts.len()) {
+    if compactor.is_for_a_pack(drafts.len()) {
         let stored = Batch::of(drafts)?.publish(committer, tail, dating)?;
         compactor.merge_packs(committer);
         return Ok(stored);

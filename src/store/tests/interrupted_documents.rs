@@ -466,8 +466,8 @@ async fn an_append_costs_the_same_where_some_numbers_are_lost() {
 }
 
 #[tokio::test]
-async fn what_is_over_the_limit_goes_however_many_are_appended_at_once() {
-    for at_once in [1, 8, 9, 40, 200] {
+async fn what_is_over_the_limit_goes_whether_it_came_in_files_or_in_packs() {
+    for at_once in [1, 8, 9, 40, 128] {
         let clock = clock();
         let opts = options(&clock).retention(Retention::FOREVER.max_messages(4));
         let store = open(opts, &Arc::new(MemoryDirectory::default())).await;
