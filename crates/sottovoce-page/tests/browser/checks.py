@@ -348,21 +348,23 @@ def check_without_scripts(browser):
 
 
 def check_health_of_a_damaged_store(browser):
-    with Store() as store:
-        household(store)
-        record = sorted((store.folder / "store/conversations/kitchen").glob("*_user.json"))[2]
-        record.write_text("damage")
-        with store.page() as served, Looked(browser, served) as looked:
-            page = looked.go("/health")
-            page.click("text=Check every file")
-            expect(page.locator("main")).to_contain_text("Last checked")
-            expect(page.locator("main")).to_contain_text("not sound")
-            expect(page.locator(".verified .advice").first).to_contain_text("backup")
-            looked.axe()
-            looked.fits()
-            page = looked.go(f"/timeline{KITCHEN}")
-            expect(page.locator(".failure")).to_contain_text("cannot be read")
-            looked.axe()
+    for what in ["*_user.json", "packs/*.pack"]:
+        with Store() as store:
+            household(store)
+            store.say("named/kitchen", ("user", "And salt."))
+            [damaged] = (store.folder / "store/conversations/kitchen").glob(what)
+            damaged.write_text("damage")
+            with store.page() as served, Looked(browser, served) as looked:
+                page = looked.go("/health")
+                page.click("text=Check every file")
+                expect(page.locator("main")).to_contain_text("Last checked")
+                expect(page.locator("main")).to_contain_text("not sound")
+                expect(page.locator(".verified .advice").first).to_contain_text("backup")
+                looked.axe()
+                looked.fits()
+                page = looked.go(f"/timeline{KITCHEN}")
+                expect(page.locator(".failure")).to_contain_text("cannot be read")
+                looked.axe()
 
 
 def check_locks(browser):
