@@ -13,6 +13,9 @@ use crate::dist::target::Target;
 /// What dpkg asks before it replaces.
 const SETTINGS: &str = "etc/sottovoce/appsettings.json";
 
+/// Where Debian expects the changes of a program.
+const CHANGES: &str = "usr/share/doc/sottovoce/changelog.gz";
+
 /// The store of the system's service.
 const STORE: (&str, &str) = ("Context.StorageRoot", "/var/lib/sottovoce/store");
 
@@ -29,6 +32,7 @@ pub(crate) fn package(
         File::program("usr/bin/sottovoce", binary),
         File::new(SETTINGS, settings_file::make(root, &[STORE])?),
         File::new("usr/share/doc/sottovoce/copyright", contents.licences.as_str()),
+        File::new(CHANGES, gzip(&fs::read(root.join("CHANGELOG.md"))?)?),
     ];
     let [bash, zsh, fish] = &contents.completions;
     files.push(File::new("usr/share/bash-completion/completions/sottovoce", bash.as_slice()));
