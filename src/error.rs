@@ -354,6 +354,10 @@ impl Error {
         Self::Host { component, source: source.into() }
     }
 
+    pub(crate) fn partial(stored: usize, total: usize, source: Self) -> Self {
+        Self::Partial { stored, total, source: Box::new(source) }
+    }
+
     /// Advice for the user, in one line.
     pub fn help(&self) -> &'static str {
         match self {

@@ -91,7 +91,7 @@ pub trait ConversationStore: StoreBackend {
 
     /// Stores many messages in order. This is cheaper than one call for each. They are durable when it returns. Other
     /// writers may append between two parts of a large batch. The file store keeps up to 8 messages in files of their
-    /// own, and more of them in a pack, which takes three fsyncs.
+    /// own, unless fewer stay loose, and more of them in packs: three fsyncs for each, and more when packs merge.
     ///
     /// # Errors
     /// [`Error::Partial`] says how many of the first messages were stored.

@@ -86,13 +86,9 @@ impl Compactor {
         }
     }
 
-    /// Whether so many messages are more than stay loose: they would be packed right after they were written.
-    pub(crate) fn is_bulk(&self, messages: usize) -> bool {
-        messages > self.keep * 2 && !self.is_off
-    }
-
-    /// Whether to write so many messages directly into a pack: if they are bulk, or if that takes fewer fsyncs by far.
-    pub(crate) fn is_for_a_pack(&self, messages: usize) -> bool {
+    /// Whether to write so many messages directly into packs: if they are more than stay loose, or if that takes fewer
+    /// fsyncs by far.
+    pub(crate) fn is_for_packs(&self, messages: usize) -> bool {
         messages > MOST_FILES.min(self.keep * 2) && !self.is_off
     }
 

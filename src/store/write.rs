@@ -66,14 +66,14 @@ impl Writer {
         let drafts = ValidMessage::all(messages, &self.limits)?;
         if drafts.is_empty() {
             Ok(Vec::new())
-        } else if self.compactor.is_bulk(drafts.len()) {
-            self.append_bulk(drafts, dating)
+        } else if self.compactor.is_for_packs(drafts.len()) {
+            self.append_packs(drafts, dating)
         } else {
-            self.append_some(drafts, dating)
+            self.append_files(drafts, dating)
         }
     }
 
-    fn append_some(
+    fn append_files(
         &mut self,
         drafts: Vec<ValidMessage>,
         dating: TimestampPolicy,
@@ -81,42 +81,31 @@ impl Writer {
         let reader = Arc::clone(&self.reader);
         let (stored, lost) = self.locked(|committer, tail, compactor| {
             cleanup::expire(&reader, committer, tail)?;
-            let stored = publish_many(committer, tail, compactor, drafts, dating)?;
+            let stored = publish_all(committer, tail, drafts, dating)?;
+            compactor.pack(committer, tail);
             Ok((stored, trim(&reader, committer, tail)))
         })?;
         self.poisoned |= lost;
         Ok(stored)
     }
 
-    /// Stores messages in packs. Takes the lock anew for each pack, so that others can write in between.
-    fn append_bulk(
+    /// Takes the lock anew for each pack, so that others can write in between.
+    fn append_packs(
         &mut self,
         drafts: Vec<ValidMessage>,
         dating: TimestampPolicy,
     ) -> Result<Vec<Arc<StoredMessage>>> {
         let reader = Arc::clone(&self.reader);
-        let total = drafts.len();
-        let mut stored = Vec::with_capacity(total);
-        let mut rest = drafts.into_iter();
-        loop {
-            let kept = Batch::next(&mut rest, self.compactor.largest()).and_then(|batch| {
-                let Some(batch) = batch else { return Ok(None) };
-                let publish =
-                    |committer: &Committer<'_>, tail: &mut Tail, compactor: &mut Compactor| {
-                        cleanup::expire(&reader, committer, tail)?;
-                        let kept = batch.publish(committer, tail, dating)?;
-                        compactor.merge_packs(committer);
-                        Ok(kept)
-                    };
-                self.locked(publish).map(Some)
-            });
-            match kept {
-                Ok(Some(mut kept)) => stored.append(&mut kept),
-                Ok(None) => return Ok(stored),
-                Err(error) if stored.is_empty() => return Err(error),
-                Err(error) => return Err(partial(stored.len(), total, error)),
-            }
-        }
+        Batch::each(drafts, self.compactor.largest(), |batch| {
+            let (stored, lost) = self.locked(|committer, tail, compactor| {
+                cleanup::expire(&reader, committer, tail)?;
+                let stored = batch.publish(committer, tail, dating)?;
+                compactor.merge_packs(committer);
+                Ok((stored, trim(&reader, committer, tail)))
+            })?;
+            self.poisoned |= lost;
+            Ok(stored)
+        })
     }
 
     /// Stores the first messages of an import, as many as one pack holds, each ordered by its own time. Returns
@@ -330,7 +319,7 @@ impl Writer {
     }
 }
 
-/// Stores messages in a pack if they are many, otherwise in files of their own.
+/// Stores messages in packs if they are many, otherwise in files of their own.
 fn publish_many(
     committer: &Committer<'_>,
     tail: &mut Tail,
@@ -338,8 +327,9 @@ fn publish_many(
     drafts: Vec<ValidMessage>,
     dating: TimestampPolicy,
 ) -> Result<Vec<Arc<StoredMessage>>> {
-    if compactor.is_for_a_pack(drafts.len()) {
-        let stored = Batch::of(drafts)?.publish(committer, tail, dating)?;
+    if compactor.is_for_packs(drafts.len()) {
+        let publish = |batch: Batch| batch.publish(committer, tail, dating);
+        let stored = Batch::each(drafts, compactor.largest(), publish)?;
         compactor.merge_packs(committer);
         return Ok(stored);
     }
@@ -363,7 +353,7 @@ fn publish_all(
             Err(error) if stored.is_empty() => return Err(error),
             Err(error) => {
                 committer.acknowledge(tail)?;
-                return Err(partial(stored.len(), total, error));
+                return Err(Error::partial(stored.len(), total, error));
             }
         }
     }
@@ -393,10 +383,6 @@ fn publish(
     tail.add(std::slice::from_ref(&stored));
     tail.loose += 1;
     Ok(stored)
-}
-
-fn partial(stored: usize, total: usize, error: Error) -> Error {
-    Error::Partial { stored, total, source: Box::new(error) }
 }
 
 fn is_not_durable(error: &Error) -> bool {

@@ -21,8 +21,7 @@ const BYTES: usize = 32 << 20;
 /// How many records two threads seal before they are written.
 const STRETCH: usize = 4_096;
 
-/// The messages of one pack and their encoded records. Encoding them needs no lock, so other writers can work in the
-/// meantime.
+/// The messages of one pack and their encoded records. Encoding them needs no lock.
 pub(crate) struct Batch {
     drafts: Vec<ValidMessage>,
     records: Vec<Zeroizing<Vec<u8>>>,
@@ -40,6 +39,26 @@ impl Batch {
         let count = rest.as_slice().iter().take(most).take_while(fits).count();
         let drafts: Vec<ValidMessage> = rest.take(count).collect();
         if count == 0 { Ok(None) } else { Self::of(drafts).map(Some) }
+    }
+
+    /// Publishes messages batch by batch, at most `most` in each. Stops at the first batch that fails.
+    pub(crate) fn each(
+        drafts: Vec<ValidMessage>,
+        most: usize,
+        mut publish: impl FnMut(Self) -> Result<Vec<Arc<StoredMessage>>>,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let total = drafts.len();
+        let mut stored = Vec::with_capacity(total);
+        let mut rest = drafts.into_iter();
+        loop {
+            let kept = Self::next(&mut rest, most);
+            match kept.and_then(|batch| batch.map(&mut publish).transpose()) {
+                Ok(Some(mut kept)) => stored.append(&mut kept),
+                Ok(None) => return Ok(stored),
+                Err(error) if stored.is_empty() => return Err(error),
+                Err(error) => return Err(Error::partial(stored.len(), total, error)),
+            }
+        }
     }
 
     /// A batch of these messages, which must fit in one pack.

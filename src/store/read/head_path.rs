@@ -98,7 +98,7 @@ fn open_all(folder: &Folder, names: &[RecordName]) -> Result<Option<Vec<Arc<Stor
     let (mut messages, mut decoder) = (Vec::with_capacity(names.len()), RecordDecoder::new(folder));
     let mut pack = None;
     for &name in names {
-        // Messages in packs are usually older than those in files of their own.
+        // Messages before one in a pack are usually in packs too.
         let opened = match &mut pack {
             None => match decoder.read(name)? {
                 Opened::Gone => {

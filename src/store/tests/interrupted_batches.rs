@@ -80,6 +80,18 @@ async fn nine_at_once_do_not_wait_for_nine_files() {
 }
 
 #[tokio::test]
+async fn long_messages_at_once_become_packs_that_readers_open() {
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = opened(&directory, 64).await;
+    let long = |n: u64| said(format!("{n} {}", "long ".repeat(200_000)));
+    let stored = store.append_all((1..=40).map(long).collect()).await.unwrap();
+    assert!(stored.iter().map(|stored| stored.seq).eq(1..=40));
+    assert_eq!((files(&*directory, ".json"), files(&*directory.folder("packs"), ".pack")), (0, 2));
+    let tail = opened(&directory, 64).await.read_tail(7).await.unwrap();
+    assert_eq!(tail.messages, stored[33..]);
+}
+
+#[tokio::test]
 async fn batch_after_batch_leaves_few_packs() {
     let directory = Arc::new(MemoryDirectory::default());
     let store = open(&directory).await;
@@ -93,21 +105,22 @@ async fn batch_after_batch_leaves_few_packs() {
 
 #[tokio::test]
 async fn a_batch_broken_off_at_any_step_leaves_whole_packs_of_its_first_and_the_next_goes_on() {
-    // With the very first message, with pack after pack, and with an eighth pack, so that packs merge.
-    for (before, size) in [(0, 9), (1, PACK + 3), (22, 9)] {
+    // With the very first message, with pack after pack, with an eighth pack, so that packs merge, and with files that stay loose.
+    for (loose, before, size) in [(1, 0, 9), (1, 1, PACK + 3), (1, 22, 9), (64, 0, 9), (64, 27, 9)]
+    {
         let first = size.min(PACK);
         let mut steps = 0;
         for step in 0.. {
             let directory = Arc::new(MemoryDirectory::default());
             let faulty = FaultyDirectory::over(directory.clone());
-            let store = open(&faulty).await;
+            let store = opened(&faulty, loose).await;
             for earlier in (1..=before).step_by(3) {
                 store.append_all(many(earlier, 3.min(before - earlier + 1))).await.unwrap();
             }
             // From here on nothing reaches the disk, as after a kill.
             faulty.fail(Call::Any, step, usize::MAX, broken);
             let told = store.append_all(many(before + 1, size)).await;
-            let context = format!("step {step} after {before}");
+            let context = format!("step {step} after {before}, {loose} loose");
             let there = count(&directory, &context).await - before;
             assert!([0, first, size].contains(&there), "{context}: {there}");
             match &told {

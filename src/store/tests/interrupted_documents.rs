@@ -347,6 +347,13 @@ async fn nothing_is_removed_because_the_newest_could_not_be_read_for_a_moment() 
 
 #[tokio::test]
 async fn an_append_that_trims_leaves_a_sound_store_whatever_fails() {
+    // In a file of its own, and in a pack.
+    for at_once in [1, 9] {
+        an_append_that_trims_and_fails(at_once).await;
+    }
+}
+
+async fn an_append_that_trims_and_fails(at_once: usize) {
     let clock = clock();
     let memory = Arc::new(MemoryDirectory::default());
     let opts = || options(&clock).retention(Retention::FOREVER.max_messages(4)).loose_files(4);
@@ -354,6 +361,8 @@ async fn an_append_that_trims_leaves_a_sound_store_whatever_fails() {
     // One more exchange reaches sixteen.
     exchanges(&store, &clock, 1..=9).await;
     store.append_message(say(&clock, ChatRole::User, "q10")).await.unwrap();
+    let answers: Vec<String> = (1..=at_once).map(|n| format!("a10 {n}")).collect();
+    let newest = [&["q10".to_owned()][..], &answers].concat().split_off(at_once - 1);
     let mut reached = 0;
     for (error, times) in
         [(broken as fn(&std::path::Path) -> Error, 1), (broken, usize::MAX), (not_durable, 1)]
@@ -363,12 +372,13 @@ async fn an_append_that_trims_leaves_a_sound_store_whatever_fails() {
             let faulty = FaultyDirectory::over(copy.clone());
             let store = open(opts(), &faulty).await;
             faulty.fail(Call::Any, after, times, error);
-            let first = store.append_message(say(&clock, ChatRole::Assistant, "a10")).await;
+            let batch = answers.iter().map(|words| say(&clock, ChatRole::Assistant, words));
+            let first = store.append_all(batch.collect()).await;
             if !faulty.was_reached() {
                 break;
             }
             reached += 1;
-            let what = format!("{times} {after} {}", first.is_ok());
+            let what = format!("{at_once} at once, {times} {after} {}", first.is_ok());
             if times == 1
                 && error(std::path::Path::new("x")).to_string()
                     == broken(std::path::Path::new("x")).to_string()
@@ -387,7 +397,7 @@ async fn an_append_that_trims_leaves_a_sound_store_whatever_fails() {
             let store = open(opts(), &copy).await;
             let there = words(&store).await;
             if times == usize::MAX && first.is_ok() {
-                assert!(there.ends_with(&["q10".into(), "a10".into()]), "{what} {there:?}");
+                assert!(there.ends_with(&newest), "{what} {there:?}");
             }
             assert!(there.len() <= 4);
             store.append_message(say(&clock, ChatRole::User, "last")).await.unwrap();
@@ -467,7 +477,7 @@ async fn an_append_costs_the_same_where_some_numbers_are_lost() {
 
 #[tokio::test]
 async fn what_is_over_the_limit_goes_whether_it_came_in_files_or_in_packs() {
-    for at_once in [1, 8, 9, 40, 128] {
+    for at_once in [1, 8, 9, 40, 128, 200] {
         let clock = clock();
         let opts = options(&clock).retention(Retention::FOREVER.max_messages(4));
         let store = open(opts, &Arc::new(MemoryDirectory::default())).await;

@@ -27,13 +27,7 @@ pub(crate) async fn append(
         match retried!(append_once(store, together)) {
             Ok(mut added) => stored.append(&mut added),
             Err(error) if stored.is_empty() => return Err(error),
-            Err(error) => {
-                return Err(Error::Partial {
-                    stored: stored.len(),
-                    total,
-                    source: Box::new(error),
-                });
-            }
+            Err(error) => return Err(Error::partial(stored.len(), total, error)),
         }
     }
     trim(store).await;
