@@ -13,9 +13,6 @@ use crate::dist::target::Target;
 /// What dpkg asks before it replaces.
 const SETTINGS: &str = "etc/sottovoce/appsettings.json";
 
-/// Where Debian expects the changes of a program.
-const CHANGES: &str = "usr/share/doc/sottovoce/changelog.gz";
-
 /// The store of the system's service.
 const STORE: (&str, &str) = ("Context.StorageRoot", "/var/lib/sottovoce/store");
 
@@ -28,11 +25,12 @@ pub(crate) fn package(
     contents: &Contents,
     time: u64,
 ) -> Result<File> {
+    let changes = gzip(&fs::read(root.join("CHANGELOG.md"))?)?;
     let mut files = vec![
         File::program("usr/bin/sottovoce", binary),
         File::new(SETTINGS, settings_file::make(root, &[STORE])?),
         File::new("usr/share/doc/sottovoce/copyright", contents.licences.as_str()),
-        File::new(CHANGES, gzip(&fs::read(root.join("CHANGELOG.md"))?)?),
+        File::new("usr/share/doc/sottovoce/changelog.gz", changes),
     ];
     let [bash, zsh, fish] = &contents.completions;
     files.push(File::new("usr/share/bash-completion/completions/sottovoce", bash.as_slice()));
