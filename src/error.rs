@@ -354,8 +354,9 @@ impl Error {
         Self::Host { component, source: source.into() }
     }
 
+    /// What a batch fails with once its first `stored` messages are durable: the cause itself if there are none.
     pub(crate) fn partial(stored: usize, total: usize, source: Self) -> Self {
-        Self::Partial { stored, total, source: Box::new(source) }
+        if stored == 0 { source } else { Self::Partial { stored, total, source: Box::new(source) } }
     }
 
     /// Advice for the user, in one line.

@@ -350,9 +350,10 @@ fn publish_all(
     for draft in drafts {
         match publish(committer, tail, draft, dating) {
             Ok(message) => stored.push(message),
-            Err(error) if stored.is_empty() => return Err(error),
             Err(error) => {
-                committer.acknowledge(tail)?;
+                if !stored.is_empty() {
+                    committer.acknowledge(tail)?;
+                }
                 return Err(Error::partial(stored.len(), total, error));
             }
         }

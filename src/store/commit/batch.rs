@@ -55,7 +55,6 @@ impl Batch {
             match kept.and_then(|batch| batch.map(&mut publish).transpose()) {
                 Ok(Some(mut kept)) => stored.append(&mut kept),
                 Ok(None) => return Ok(stored),
-                Err(error) if stored.is_empty() => return Err(error),
                 Err(error) => return Err(Error::partial(stored.len(), total, error)),
             }
         }

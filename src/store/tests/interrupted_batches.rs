@@ -105,7 +105,8 @@ async fn batch_after_batch_leaves_few_packs() {
 
 #[tokio::test]
 async fn a_batch_broken_off_at_any_step_leaves_whole_packs_of_its_first_and_the_next_goes_on() {
-    // With the very first message, with pack after pack, with an eighth pack, so that packs merge, and with files that stay loose.
+    // With the very first message, with pack after pack, with an eighth pack, so that packs merge, and with files that
+    // stay loose.
     for (loose, before, size) in [(1, 0, 9), (1, 1, PACK + 3), (1, 22, 9), (64, 0, 9), (64, 27, 9)]
     {
         let first = size.min(PACK);

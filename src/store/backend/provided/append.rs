@@ -26,7 +26,6 @@ pub(crate) async fn append(
     for together in messages.chunks(TOGETHER) {
         match retried!(append_once(store, together)) {
             Ok(mut added) => stored.append(&mut added),
-            Err(error) if stored.is_empty() => return Err(error),
             Err(error) => return Err(Error::partial(stored.len(), total, error)),
         }
     }
