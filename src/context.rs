@@ -5,7 +5,6 @@ pub(crate) mod confidence;
 mod history;
 mod last_n;
 mod persona_history;
-mod preamble;
 mod prune;
 #[cfg(feature = "recall")]
 pub mod recall;
@@ -23,7 +22,6 @@ use jiff::Timestamp;
 
 pub use last_n::LastNContextProvider;
 pub use persona_history::PersonaHistoryProvider;
-pub use preamble::{Activity, ActivityContextProvider, DocumentsContextProvider};
 pub use prune::{
     OldestStrategy, PruneDecision, PrunePlan, PruneStrategy, RelevanceStrategy, Score,
 };

@@ -31,7 +31,7 @@ pub use http::HttpReply;
 pub use limits::AnswerLimits;
 pub(crate) use limits::LimitedReply;
 #[cfg(feature = "ollama")]
-pub use ollama::{Ollama, OllamaEmbedder, OllamaModel};
+pub use ollama::{Ollama, OllamaModel};
 #[cfg(feature = "ollama")]
 pub use openai::{OpenAi, OpenAiModel};
 pub use render::{

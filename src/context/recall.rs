@@ -1,7 +1,6 @@
 //! Recall: finds what was said earlier in a conversation, without a model.
 
 mod block;
-mod embedding;
 mod index;
 mod loaded;
 mod provider;

@@ -2,7 +2,6 @@
 
 mod body;
 mod chunk;
-mod embedder;
 mod facts;
 mod model;
 
@@ -13,7 +12,6 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 
-pub use embedder::OllamaEmbedder;
 pub use model::OllamaModel;
 
 use super::entry::{ModelEntry, ModelInfo, RunningModel};
@@ -100,24 +98,6 @@ impl Ollama {
     pub async fn running(&self) -> Result<Vec<RunningModel>> {
         let answer = self.client.get("/api/ps").await?.json::<facts::Running>().await?;
         Ok(answer.into())
-    }
-
-    /// Returns one vector for each text.
-    pub async fn embed(&self, model: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        #[derive(Deserialize)]
-        struct Embeddings {
-            embeddings: Vec<Vec<f32>>,
-        }
-        if texts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let body = json!({ "model": model, "input": texts }).to_string();
-        let answer = self.client.post("/api/embed", body).await?.json::<Embeddings>().await?;
-        if answer.embeddings.len() != texts.len() {
-            let reason = "its number of vectors differs from the number of texts";
-            return Err(self.client.fail(ModelFailure::Unintelligible { reason }));
-        }
-        Ok(answer.embeddings)
     }
 
     /// Loads a model with these options, so that the first request with the same options does not load it again.

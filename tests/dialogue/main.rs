@@ -19,7 +19,6 @@ mod own_model;
 mod personas;
 mod pruning;
 mod recall;
-mod recall_embedding;
 mod summarizing;
 mod summary_limits;
 mod tool_results;

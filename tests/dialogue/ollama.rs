@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use crate::stub::{Answer, Ask, OllamaStub};
 use serde_json::json;
-use sottovoce::context::Embedder;
 use sottovoce::model::{
-    ModelFailure, ModelRequest, OllamaChatRenderer, OllamaEmbedder, OllamaPromptRenderer,
-    PromptRenderer, Reply, ReplyPart,
+    ModelFailure, ModelRequest, OllamaChatRenderer, OllamaPromptRenderer, PromptRenderer, Reply,
+    ReplyPart,
 };
 use sottovoce::prompt::Prompt;
 use sottovoce::{
-    Conversation, Error, LanguageModel, ManualClock, ModelOptions, Ollama, OllamaModel, Result,
+    Conversation, Error, LanguageModel, ManualClock, ModelOptions, Ollama, OllamaModel,
 };
 
 /// Long enough for a busy machine.
@@ -603,7 +602,6 @@ async fn a_cloud_model_is_refused_before_anything_is_said_to_it() {
             model.limits().await.err(),
             model.reply(&request).await.err(),
             model.warm_up(&request).await.err(),
-            OllamaEmbedder::new(server(&stub), "m").embed(&[UTTERANCE]).await.err(),
         ] {
             assert!(matches!(failure(error), ModelFailure::Cloud { .. }));
         }
@@ -619,7 +617,6 @@ async fn a_cloud_model_that_is_allowed_is_asked() {
     let model = model(&stub, options()).allow_cloud(true);
     let mut reply = model.reply(&prompt().await).await.unwrap();
     assert_eq!(text(&read(&mut *reply).await.0), "Hello");
-    assert!(OllamaEmbedder::new(server(&stub), "m").allow_cloud(true).embed(&["x"]).await.is_ok());
     assert!(stub.seen(Ask::Load).is_empty());
 }
 
@@ -682,13 +679,10 @@ async fn the_login_of_an_address_is_used_and_never_shown() {
     drop(reply);
     stub.stop();
     let unreachable = server.version().await.unwrap_err();
-    let model = OllamaModel::new(server.clone(), options());
-    let embedder = OllamaEmbedder::new(server, "m");
+    let model = OllamaModel::new(server, options());
     let address = format!("http://127.0.0.1:{}", stub.port());
     assert!(unreachable.to_string().contains(&format!("{address}: ")), "{unreachable}");
-    for text in
-        [debug, format!("{model:?}"), format!("{embedder:?}"), shown(&refused), shown(&unreachable)]
-    {
+    for text in [debug, format!("{model:?}"), shown(&refused), shown(&unreachable)] {
         assert!(text.contains(&address), "{text}");
         let text = text.to_lowercase();
         assert!(!["alice", "gehe", "ywxpy"].iter().any(|part| text.contains(part)), "{text}");
@@ -757,20 +751,4 @@ async fn the_models_that_the_server_has_and_runs_are_listed() {
     let models = server.models().await.unwrap();
     assert_eq!((models[0].modified, models[0].family.as_ref()), (None, None));
     assert!(models[0].remote);
-}
-
-#[tokio::test]
-async fn each_text_gets_its_vector() -> Result<()> {
-    let stub = OllamaStub::start();
-    let embedder = OllamaEmbedder::new(server(&stub), "e");
-    let vectors = embedder.embed(&["a", "four"]).await?;
-    assert_eq!(vectors, [[1.0, 1.0, 0.5], [4.0, 1.0, 0.5]]);
-    assert!(embedder.embed(&[]).await?.is_empty());
-    embedder.embed(&["b"]).await?;
-    assert_eq!((stub.seen(Ask::Show).len(), stub.seen(Ask::Embed).len()), (1, 2));
-
-    stub.next_to(Ask::Embed, Answer::json(json!({ "embeddings": [[1.0]] })));
-    let error = embedder.embed(&["a", "b"]).await.err();
-    assert!(matches!(failure(error), ModelFailure::Unintelligible { .. }));
-    Ok(())
 }

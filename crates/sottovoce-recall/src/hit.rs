@@ -56,13 +56,11 @@ pub struct Why {
     pub rarity: f32,
     /// Share of a standing wish.
     pub standing: f32,
-    /// Share of an embedding model that the caller asked; 0 unless the caller adds it here and to the score.
-    pub embedding: f32,
 }
 
 impl Why {
     /// The features by name, with the share that each has in the score.
-    pub fn features(&self) -> [(&'static str, f32); 12] {
+    pub fn features(&self) -> [(&'static str, f32); 11] {
         [
             ("words", self.near),
             ("sense", self.sense),
@@ -75,7 +73,6 @@ impl Why {
             ("time words", self.time_words),
             ("rarity", self.rarity),
             ("standing wish", self.standing),
-            ("embedding", self.embedding),
         ]
     }
 }

@@ -7,13 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::embedding::Reranker;
 use super::index::Recall;
 use super::results::{RecallHit, RecallQuery, ScoreFloor};
 use super::text;
-use crate::context::{
-    Context, ContextMessage, ContextProvider, ContextRequest, Embedder, Placement,
-};
+use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::Result;
 use crate::message::ChatRole;
 use crate::store::{ConversationStore, Profile, StoredMessage};
@@ -22,8 +19,6 @@ use crate::store::{ConversationStore, Profile, StoredMessage};
 const TOKENS: usize = 256;
 /// How many hits are considered.
 const CONSIDERED: usize = 24;
-/// How many are considered with an embedding model.
-const RERANKED: usize = 50;
 /// Of a message with more characters than this, only the passage that fits is brought in.
 const LONGEST: usize = 400;
 /// Of an artifact's text, the rest of a line is brought in with its passage up to so many bytes.
@@ -40,13 +35,12 @@ pub struct RecallContextProvider {
     recall: Arc<Recall>,
     tokens: usize,
     floor: ScoreFloor,
-    reranker: Option<Reranker>,
 }
 
 impl RecallContextProvider {
     /// A provider of at most 256 tokens from this index.
     pub fn new(recall: Arc<Recall>) -> Self {
-        Self { recall, tokens: TOKENS, floor: ScoreFloor::OfKind, reranker: None }
+        Self { recall, tokens: TOKENS, floor: ScoreFloor::OfKind }
     }
 
     /// Sets the most tokens to bring in, at four characters a token.
@@ -60,18 +54,6 @@ impl RecallContextProvider {
     #[must_use]
     pub fn floor(mut self, floor: ScoreFloor) -> Self {
         self.floor = floor;
-        self
-    }
-
-    /// Adds an embedding model's opinion: `weight` times the cosine of the utterance's vector and the passage's joins
-    /// the score of the best 50 messages. Which utterances recall something stays the same, since the score that a
-    /// message must reach is that of the index.
-    ///
-    /// Each prompt waits for the vectors of the utterance and of passages that were not asked for before; of those,
-    /// 1,024 stay in memory. If the model fails, the index alone decides.
-    #[must_use]
-    pub fn embedding_with(mut self, embedder: Arc<dyn Embedder>, weight: f32) -> Self {
-        self.reranker = Some(Reranker::new(embedder, weight));
         self
     }
 }
@@ -118,8 +100,7 @@ impl ContextProvider for RecallContextProvider {
             .filter(|stored| stored.message.role == ChatRole::User && is_context(stored));
         let earlier: Vec<&str> = said.map(|stored| stored.message.content.as_str()).collect();
         let asked = lately.messages.iter().find(|stored| Some(stored.seq) == request.before);
-        let limit = if self.reranker.is_some() { RERANKED } else { CONSIDERED };
-        let mut query = RecallQuery::new(request.current_prompt, now, limit).floor(self.floor);
+        let mut query = RecallQuery::new(request.current_prompt, now, CONSIDERED).floor(self.floor);
         query.earlier = &earlier;
         query.speaker = asked.and_then(|stored| stored.message.speaker());
         let mut found = self.recall.find(&query, is_wanted, may_see).await?;
@@ -128,9 +109,6 @@ impl ContextProvider for RecallContextProvider {
         {
             // The summary tells what was said just before.
             found.hits.retain(|hit| !summary.replaces(&hit.stored));
-        }
-        if let Some(reranker) = &self.reranker {
-            reranker.rerank(&**store, request.current_prompt, &mut found.hits).await?;
         }
         let mut found = found.within(self.tokens, LONGEST);
         if found.hits.is_empty() {

@@ -230,7 +230,6 @@ impl Ranker<'_> {
                 time_words: self.weights.time_words * f32::from(found.cues.times()),
                 rarity: self.weights.rarity * at(&view.rarity),
                 standing,
-                embedding: 0.,
             },
         })
     }
