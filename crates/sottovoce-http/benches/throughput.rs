@@ -105,7 +105,7 @@ impl Client {
         let token = statements::digest(&self.member.token.token);
         let (conversation, device) =
             (self.conversation.as_bytes().to_vec(), self.member.token.device.as_bytes().to_vec());
-        let key = [token, conversation.clone()].concat();
+        let key = [token.clone(), conversation.clone()].concat();
         let mut done = 0;
         while Instant::now() < end {
             let rows = client.query(&find, &[&vec![&key]]).await.unwrap();
@@ -117,7 +117,17 @@ impl Client {
                 let rows = client
                     .query(
                         &append,
-                        &[&conversation, &rids, &kinds, &sealed, &forgets, &5_i64, &device],
+                        &[
+                            &conversation,
+                            &rids,
+                            &kinds,
+                            &sealed,
+                            &forgets,
+                            &5_i64,
+                            &device,
+                            &token,
+                            &2_i16,
+                        ],
                     )
                     .await
                     .unwrap();

@@ -53,6 +53,10 @@ pub struct RecordRow {
 /// Records to append to one conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordBatch {
+    /// The digest of the token by which they are appended, 32 bytes.
+    pub token: Vec<u8>,
+    /// The number of the least level that the token's member needs for the conversation.
+    pub level: i64,
     /// The 16 bytes of the conversation's identifier.
     pub conversation: Vec<u8>,
     /// The 16 bytes of the device's identifier.
@@ -93,7 +97,7 @@ pub trait Database: std::fmt::Debug + Send + Sync {
 
     /// Appends records, in one transaction with the steps, which run after it. A record whose identifier the conversation has
     /// already stays as it is. The others get the next positions, which become visible in order and without holes.
-    /// `None` if there is no such conversation.
+    /// `None`, and nothing happens, if there is no such conversation, or the token does not allow it at the time of the batch.
     ///
     /// # Errors
     /// As those of `transact`.

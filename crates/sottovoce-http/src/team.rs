@@ -27,7 +27,7 @@ use crate::database::{Database, Outcome, Row, Step, Value};
 use crate::error::{Error, Result};
 use crate::team::lookup::Lookups;
 pub use caller::digest;
-pub(crate) use caller::{Caller, Place};
+pub(crate) use caller::{Caller, Needs, Permit};
 pub(crate) use export::Export;
 pub use lookup::FIND_CALLERS;
 pub(crate) use member::check_profile;

@@ -201,3 +201,25 @@ fn what_is_no_link_or_no_named_conversation_is_refused_in_plain_words() {
     let told = nobody.run(&["team", "sync"]);
     assert!(err(&told).contains("in no team"), "{}", err(&told));
 }
+
+#[test]
+fn an_operators_token_that_stays_valid_is_not_shown() {
+    let home = Home::new();
+    let token = "A".repeat(43);
+    let mut command = home.command(&["team", "serve", "--addr", "127.0.0.1:0"]);
+    command.env("OPERATOR_TOKEN", &token).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut notes, mut start) = (String::new(), None);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    while start.is_none() {
+        let from = notes.len();
+        assert!(stderr.read_line(&mut notes).unwrap() > 0, "{notes}");
+        let after = notes[from..].trim().strip_prefix("the link is ");
+        start = after.and_then(|rest| rest.split_once(' ')).map(|(start, _)| start.to_owned());
+    }
+    done(&home.run(&["team", "create", &format!("{}{token}", start.unwrap()), "Acme"]));
+    child.kill().unwrap();
+    let left = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    assert!(!notes.contains(&token), "{notes}");
+}

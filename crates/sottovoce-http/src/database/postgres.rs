@@ -29,7 +29,10 @@ WITH given AS (
   SELECT count(*) AS n, coalesce(sum(length(sealed)), 0) AS bytes FROM new
 ), moved AS (
   UPDATE conversation SET last = last + (SELECT n FROM sums), bytes = bytes + (SELECT bytes FROM sums)
-  WHERE id = $1 RETURNING last
+  WHERE id = $1 AND EXISTS (
+    SELECT 1 FROM token t JOIN grant_ g ON g.member = t.member
+    WHERE t.sha256 = $8 AND t.expires > $6 AND g.conversation = $1 AND g.level >= $9
+  ) RETURNING last
 ), added AS (
   INSERT INTO record (conversation, pos, at, size, kind, rid, device, sealed, forgets)
   SELECT $1, moved.last - (SELECT n FROM sums) + new.k, $6, length(new.sealed), new.kind, new.rid, $7, new.sealed, new.forgets
@@ -183,7 +186,17 @@ async fn append(client: &impl GenericClient, batch: &RecordBatch) -> Result<Opti
     let rows = client
         .query(
             &statement,
-            &[&batch.conversation, &rids, &kinds, &sealed, &forgets, &batch.at, &batch.device],
+            &[
+                &batch.conversation,
+                &rids,
+                &kinds,
+                &sealed,
+                &forgets,
+                &batch.at,
+                &batch.device,
+                &batch.token,
+                &(batch.level as i16),
+            ],
         )
         .await
         .map_err(failed)?;

@@ -183,10 +183,13 @@ fn run(connection: &Connection, step: &Step) -> Result<Vec<Row>> {
 
 fn append(transaction: &Transaction<'_>, batch: &RecordBatch) -> Result<Option<Positions>> {
     let conversation = &batch.conversation;
-    let select = "SELECT last FROM conversation WHERE id = ?1";
+    let select = "SELECT last FROM conversation c WHERE id = ?1 AND EXISTS (\
+                  SELECT 1 FROM token t JOIN grant_ g ON g.member = t.member \
+                  WHERE t.sha256 = ?2 AND t.expires > ?3 AND g.conversation = c.id AND g.level >= ?4)";
     let mut select = transaction.prepare(select).map_err(failed)?;
+    let values = params![conversation, batch.token, batch.at, batch.level];
     let before: Option<i64> =
-        select.query_row([conversation], |row| row.get(0)).optional().map_err(failed)?;
+        select.query_row(values, |row| row.get(0)).optional().map_err(failed)?;
     let Some(before) = before else { return Ok(None) };
     let find = "SELECT pos FROM record WHERE conversation = ?1 AND rid = ?2";
     let mut find = transaction.prepare(find).map_err(failed)?;

@@ -102,38 +102,33 @@ impl Handler {
                 self.check_operator(request.headers(), peer)?;
                 self.create_organisation(request).await
             }
-            Operation::Accept => {
-                self.rates.check_stranger(peer)?;
-                self.rates.count_stranger(peer);
-                self.accept(request).await
-            }
+            Operation::Accept => match self.accept(request).await {
+                // Whoever has an invitation does not wait for those who guess at the same address.
+                Err(error @ Error::NotFound { .. }) => {
+                    self.rates.count_stranger(peer)?;
+                    Err(error)
+                }
+                accepted => accepted,
+            },
             _ => {
-                let (token, caller) = self.caller(request.headers(), ids, peer).await?;
+                let caller = self.caller(request.headers(), ids, peer).await?;
                 self.rates.count_request(&caller)?;
                 if ids.org != Some(caller.org) {
                     return Err(Error::NotFound { what: "organisation" });
                 }
-                self.operate(operation, ids, caller, token, request).await
+                self.operate(operation, ids, caller, request).await
             }
         }
     }
 
     /// Who asks. What is asked without a valid token is counted by address.
-    async fn caller(
-        &self,
-        headers: &HeaderMap,
-        ids: Ids,
-        peer: IpAddr,
-    ) -> Result<(Secret, Caller)> {
+    async fn caller(&self, headers: &HeaderMap, ids: Ids, peer: IpAddr) -> Result<Caller> {
         let found = match bearer(headers) {
-            Some(token) => {
-                self.team.caller(&token, ids.conversation).await.map(|caller| (token, caller))
-            }
+            Some(token) => self.team.caller(&token, ids.conversation).await,
             None => Err(Error::Unauthorized),
         };
         if matches!(found, Err(Error::Unauthorized)) {
-            self.rates.check_stranger(peer)?;
-            self.rates.count_stranger(peer);
+            self.rates.count_stranger(peer)?;
         }
         found
     }
@@ -146,8 +141,7 @@ impl Handler {
         if is_operator {
             return Ok(());
         }
-        self.rates.check_stranger(peer)?;
-        self.rates.count_stranger(peer);
+        self.rates.count_stranger(peer)?;
         Err(Error::Unauthorized)
     }
 

@@ -9,17 +9,20 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::api::{
     AcceptInvitation, Append, ChangeMember, CreateInvitation, CreateOrganisation, CreateToken,
-    Level, MAX_ARTIFACT, MAX_BODY, Page, Role, Secret, SetGrant,
+    Level, MAX_ARTIFACT, MAX_BODY, Page, Role, SetGrant,
 };
 use crate::error::{Error, Result};
 use crate::server::handler::Handler;
 use crate::server::query::Query;
 use crate::server::reply::{BYTES, LINES, json, nothing, reply, whole};
 use crate::server::routes::{Ids, Operation};
-use crate::team::{Caller, Export, Place, check_profile};
+use crate::team::{Caller, Export, Needs, Permit, check_profile};
 
 /// The most bytes of a request that appends no records.
 const SMALL: usize = 128 << 10;
+
+/// The most bytes of a request that anybody may send.
+const OF_STRANGERS: usize = 4 << 10;
 
 /// How many pieces of an export wait for a client that reads slowly.
 const PIECES: usize = 2;
@@ -35,7 +38,7 @@ impl Handler {
     }
 
     pub(super) async fn accept(&self, request: Request<Incoming>) -> Result<Response<Body>> {
-        let body: AcceptInvitation = self.body(request, SMALL).await?;
+        let body: AcceptInvitation = self.body(request, OF_STRANGERS).await?;
         check_profile(body.profile.as_ref())?;
         Ok(json(StatusCode::CREATED, &self.team.accept(body).await?))
     }
@@ -45,61 +48,51 @@ impl Handler {
         operation: Operation,
         ids: Ids,
         caller: Caller,
-        token: Secret,
         request: Request<Incoming>,
     ) -> Result<Response<Body>> {
         let team = &self.team;
         let query = Query::parse(request.uri().query())?;
+        let is_own = ids.other == Some(caller.member);
+        let permit = caller.permit(needs(operation, is_own))?;
         let ok = StatusCode::OK;
         match operation {
-            Operation::Organisation => Ok(json(ok, &team.organisation(&caller).await?)),
-            Operation::Members => Ok(json(ok, &team.members(&caller).await?)),
+            Operation::Organisation => Ok(json(ok, &team.organisation(&permit).await?)),
+            Operation::Members => Ok(json(ok, &team.members(&permit).await?)),
             Operation::ChangeMember => {
                 let member = ids.other("member")?;
                 let body: ChangeMember = self.body(request, SMALL).await?;
-                team.change_member(&caller, member, body).await?;
+                team.change_member(&permit, member, body).await?;
                 Ok(nothing())
             }
             Operation::RemoveMember => {
-                team.remove_member(&caller, ids.other("member")?).await?;
+                team.remove_member(&permit, ids.other("member")?).await?;
                 Ok(nothing())
             }
             Operation::Invite => {
-                caller.needs(Role::Admin)?;
                 let body: CreateInvitation = self.body(request, SMALL).await?;
-                Ok(json(StatusCode::CREATED, &team.invite(&caller, &body).await?))
+                Ok(json(StatusCode::CREATED, &team.invite(&permit, &body).await?))
             }
-            Operation::Invitations => {
-                caller.needs(Role::Admin)?;
-                Ok(json(ok, &team.invitations(&caller).await?))
-            }
+            Operation::Invitations => Ok(json(ok, &team.invitations(&permit).await?)),
             Operation::Withdraw => {
-                caller.needs(Role::Admin)?;
-                team.withdraw(&caller, ids.other("invitation")?).await?;
+                team.withdraw(&permit, ids.other("invitation")?).await?;
                 Ok(nothing())
             }
             Operation::IssueToken => {
                 let body: CreateToken = self.body(request, SMALL).await?;
-                Ok(json(StatusCode::CREATED, &team.issue_token(&caller, &body).await?))
+                Ok(json(StatusCode::CREATED, &team.issue_token(&permit, &body).await?))
             }
-            Operation::Tokens => Ok(json(ok, &team.tokens(&caller).await?)),
+            Operation::Tokens => Ok(json(ok, &team.tokens(&permit).await?)),
             Operation::RevokeToken => {
-                team.revoke_token(&caller, ids.other("token")?).await?;
+                team.revoke_token(&permit, ids.other("token")?).await?;
                 Ok(nothing())
             }
-            Operation::Audit => {
-                caller.needs(Role::Admin)?;
-                Ok(json(ok, &team.audit(&caller, query.after, query.limit).await?))
-            }
-            Operation::Export => {
-                let export = Export::begin(team.clone(), &caller, token).await?;
-                Ok(self.export(export))
-            }
+            Operation::Audit => Ok(json(ok, &team.audit(&permit, query.after, query.limit).await?)),
+            Operation::Export => Ok(self.export(Export::begin(team.clone(), permit).await?)),
             Operation::CreateConversation => {
-                Ok(json(StatusCode::CREATED, &team.create_conversation(&caller).await?))
+                Ok(json(StatusCode::CREATED, &team.create_conversation(&permit).await?))
             }
-            Operation::Conversations => self.conversations(caller, token, query).await,
-            _ => self.operate_in_conversation(operation, ids, caller, token, query, request).await,
+            Operation::Conversations => self.conversations(permit, query).await,
+            _ => self.operate_in_conversation(operation, ids, permit, query, request).await,
         }
     }
 
@@ -107,72 +100,57 @@ impl Handler {
         &self,
         operation: Operation,
         ids: Ids,
-        caller: Caller,
-        token: Secret,
+        permit: Permit,
         query: Query,
         request: Request<Incoming>,
     ) -> Result<Response<Body>> {
         let team = &self.team;
         match operation {
-            Operation::Read => self.page(caller.place(Level::Read)?, query).await,
-            Operation::Changes => self.changes(caller, token, query).await,
-            Operation::Append => {
-                let place = caller.place(Level::Write)?;
-                self.append(&caller, place, request).await
-            }
+            Operation::Read => self.page(&permit, query).await,
+            Operation::Changes => self.changes(permit, query).await,
+            Operation::Append => self.append(&permit, request).await,
             Operation::DeleteConversation => {
-                team.delete_conversation(&caller, caller.manages()?).await?;
+                team.delete_conversation(&permit).await?;
                 Ok(nothing())
             }
-            Operation::Grants => {
-                let place = caller.manages().or_else(|_| caller.place(Level::Read))?;
-                Ok(json(StatusCode::OK, &team.grants(place).await?))
-            }
+            Operation::Grants => Ok(json(StatusCode::OK, &team.grants(&permit).await?)),
             Operation::Grant => {
-                let (place, member) = (caller.manages()?, ids.other("member")?);
+                let member = ids.other("member")?;
                 let body: SetGrant = self.body(request, SMALL).await?;
-                team.grant(&caller, place, member, body.level).await?;
+                team.grant(&permit, member, body.level).await?;
                 Ok(nothing())
             }
             Operation::RevokeGrant => {
-                let is_own = ids.other == Some(caller.member);
-                let place = if is_own { caller.place(Level::Read)? } else { caller.manages()? };
-                team.revoke_grant(&caller, place, ids.other("member")?).await?;
+                team.revoke_grant(&permit, ids.other("member")?).await?;
                 Ok(nothing())
             }
             Operation::Artifacts => {
-                let artifacts = team.artifacts(caller.place(Level::Read)?).await?;
+                let artifacts = team.artifacts(&permit).await?;
                 Ok(json(StatusCode::OK, &serde_json::json!({ "artifacts": artifacts })))
             }
             Operation::PutArtifact => {
-                let (place, artifact) = (caller.place(Level::Write)?, ids.other("artifact")?);
+                let artifact = ids.other("artifact")?;
                 let (bytes, _memory) = self
                     .memory
                     .read(request.into_body(), MAX_ARTIFACT, self.rates.limits().body)
                     .await?;
-                self.rates.count_bytes(team, &caller, bytes.len()).await?;
-                team.put_artifact(place, artifact, bytes).await?;
+                self.rates.count_bytes(team, &permit.caller, bytes.len()).await?;
+                team.put_artifact(&permit, artifact, bytes).await?;
                 Ok(nothing())
             }
             Operation::Artifact => {
-                let place = caller.place(Level::Read)?;
-                Ok(whole(BYTES, team.artifact(place, ids.other("artifact")?).await?))
+                Ok(whole(BYTES, team.artifact(&permit, ids.other("artifact")?).await?))
             }
             Operation::DeleteArtifact => {
-                let (place, artifact) = (caller.place(Level::Write)?, ids.other("artifact")?);
-                team.delete_artifact(&caller, place, artifact).await?;
+                team.delete_artifact(&permit, ids.other("artifact")?).await?;
                 Ok(nothing())
             }
             _ => Err(Error::NotFound { what: "path" }),
         }
     }
 
-    async fn append(
-        &self,
-        caller: &Caller,
-        place: Place,
-        request: Request<Incoming>,
-    ) -> Result<Response<Body>> {
+    async fn append(&self, permit: &Permit, request: Request<Incoming>) -> Result<Response<Body>> {
+        let (caller, place) = (&permit.caller, permit.place()?);
         let body: Append = self.body(request, MAX_BODY).await?;
         let bytes = body.records.iter().map(|record| record.sealed.len()).sum();
         let (records, forgets) =
@@ -181,7 +159,7 @@ impl Handler {
         if bytes > 0 {
             self.rates.count_bytes(&self.team, caller, bytes).await?;
         }
-        let appended = self.team.append(caller, place, body).await?;
+        let appended = self.team.append(permit, body).await?;
         self.metrics.count_records(records, bytes);
         self.watch.announce(place.id, i64::try_from(appended.last).ok());
         self.watch.announce(caller.org, None);
@@ -192,9 +170,10 @@ impl Handler {
         Ok(json(StatusCode::OK, &appended))
     }
 
-    async fn page(&self, place: Place, query: Query) -> Result<Response<Body>> {
+    async fn page(&self, permit: &Permit, query: Query) -> Result<Response<Body>> {
+        let place = permit.place()?;
         let page = match place.last > query.after {
-            true => self.team.page(place, query.after, query.limit).await?,
+            true => self.team.page(permit, query.after, query.limit).await?,
             // The conversation's row says that there is nothing.
             false => Page { records: Vec::new(), last: place.last.unsigned_abs() },
         };
@@ -202,14 +181,9 @@ impl Handler {
     }
 
     /// Waits until there are records after a position.
-    async fn changes(
-        &self,
-        mut caller: Caller,
-        token: Secret,
-        query: Query,
-    ) -> Result<Response<Body>> {
+    async fn changes(&self, mut permit: Permit, query: Query) -> Result<Response<Body>> {
         let deadline = Instant::now() + query.wait;
-        let mut place = caller.place(Level::Read)?;
+        let mut place = permit.place()?;
         let mut marks = None;
         while place.last <= query.after && Instant::now() < deadline && !self.stop.is_cancelled() {
             match &mut marks {
@@ -221,23 +195,18 @@ impl Handler {
                     () = self.stop.cancelled() => {}
                 },
             }
-            caller = self.team.caller(&token, Some(place.id)).await?;
-            place = caller.place(Level::Read)?;
+            permit = self.team.renew(&permit).await?;
+            place = permit.place()?;
         }
-        self.page(place, query).await
+        self.page(&permit, query).await
     }
 
     /// Waits until the list differs from what was seen.
-    async fn conversations(
-        &self,
-        mut caller: Caller,
-        token: Secret,
-        query: Query,
-    ) -> Result<Response<Body>> {
+    async fn conversations(&self, mut permit: Permit, query: Query) -> Result<Response<Body>> {
         let deadline = Instant::now() + query.wait;
-        let mut marks = self.watch.subscribe(caller.org);
+        let mut marks = self.watch.subscribe(permit.caller.org);
         loop {
-            let list = self.team.conversations(&caller).await?;
+            let list = self.team.conversations(&permit).await?;
             let is_old = query.seen == Some(list.seen);
             if !is_old || Instant::now() >= deadline || self.stop.is_cancelled() {
                 return Ok(json(StatusCode::OK, &list));
@@ -247,7 +216,7 @@ impl Handler {
                 () = sleep_until(deadline) => {}
                 () = self.stop.cancelled() => {}
             }
-            caller = self.team.caller(&token, None).await?;
+            permit = self.team.renew(&permit).await?;
         }
     }
 
@@ -288,5 +257,27 @@ impl Handler {
                 error.column()
             ),
         })
+    }
+}
+
+/// What an operation needs. Members leave, and take back what they were granted, by themselves.
+fn needs(operation: Operation, is_own: bool) -> Needs {
+    match operation {
+        Operation::Invite | Operation::Invitations | Operation::Withdraw | Operation::Audit => {
+            Needs::Role(Role::Admin)
+        }
+        Operation::RemoveMember if !is_own => Needs::Role(Role::Admin),
+        Operation::RevokeGrant if is_own => Needs::Level(Level::Read),
+        Operation::DeleteConversation | Operation::Grant | Operation::RevokeGrant => {
+            Needs::AdminOr(Level::Manage)
+        }
+        Operation::Grants => Needs::AdminOr(Level::Read),
+        Operation::Read | Operation::Changes | Operation::Artifacts | Operation::Artifact => {
+            Needs::Level(Level::Read)
+        }
+        Operation::Append | Operation::PutArtifact | Operation::DeleteArtifact => {
+            Needs::Level(Level::Write)
+        }
+        _ => Needs::Role(Role::Member),
     }
 }

@@ -44,7 +44,7 @@ impl<K: Hash + Eq> Buckets<K> {
         Self(rate, Mutex::default())
     }
 
-    /// Uses this much, or tells after how many seconds it is there. 0 asks whether anything is left.
+    /// Uses this much, or tells after how many seconds it is there.
     fn take(&self, key: K, much: f64) -> std::result::Result<(), u64> {
         let now = Instant::now();
         let mut buckets = self.1.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,16 +81,11 @@ impl Rates {
         }
     }
 
-    /// Whether an address may still ask without a valid token.
-    pub(super) fn check_stranger(&self, address: IpAddr) -> Result<()> {
+    /// Counts a request without a valid token or invitation. Refuses one too many.
+    pub(super) fn count_stranger(&self, address: IpAddr) -> Result<()> {
         self.strangers
-            .take(address, 0.0)
+            .take(address, 1.0)
             .map_err(|seconds| Error::TooMany { who: "this address", seconds })
-    }
-
-    /// Counts a request without a valid token.
-    pub(super) fn count_stranger(&self, address: IpAddr) {
-        let _ = self.strangers.take(address, 1.0);
     }
 
     pub(super) fn count_request(&self, caller: &Caller) -> Result<()> {

@@ -3,15 +3,22 @@
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::api::{Action, Artifact, Id, Level, MAX_ARTIFACT};
+use crate::api::{Action, Artifact, Id, MAX_ARTIFACT};
 use crate::error::{Error, Result};
-use crate::team::caller::{Caller, Needs, Place};
+use crate::team::caller::{Permit, permitted};
 use crate::team::object::{Object, keep};
 use crate::team::text::id;
 use crate::team::{Team, must, step, values};
 
-const FIND: &str = "SELECT object, digest FROM artifact WHERE conversation = $1 AND id = $2";
-const LIST: &str = "SELECT id, size FROM artifact WHERE conversation = $1 ORDER BY id";
+const FIND: &str = concat!(
+    "SELECT object, digest FROM artifact WHERE conversation = $2 AND id = $6 AND ",
+    permitted!()
+);
+const LIST: &str = concat!(
+    "SELECT id, size FROM artifact WHERE conversation = $2 AND ",
+    permitted!(),
+    " ORDER BY id"
+);
 const ADD: &str =
     "INSERT INTO artifact (conversation, id, object, digest, size) VALUES ($1, $2, $3, $4, $5)";
 const COUNT: &str = "UPDATE conversation SET bytes = bytes + $2 WHERE id = $1 RETURNING bytes";
@@ -24,77 +31,68 @@ impl Team {
     /// Stores a piece. One with this identifier and these bytes is stored already; one with other bytes is not replaced.
     pub(crate) async fn put_artifact(
         &self,
-        place: Place,
+        permit: &Permit,
         artifact: Id,
         bytes: Bytes,
     ) -> Result<()> {
+        let place = permit.place()?;
         if bytes.is_empty() || bytes.len() > MAX_ARTIFACT {
             return Err(Error::TooLarge { what: "a piece of an artifact", most: MAX_ARTIFACT });
         }
         let digest = Sha256::digest(&bytes).to_vec();
-        if let Some(found) = self.find(place, artifact).await? {
+        if let Some(found) = self.find(permit, artifact).await? {
             return same(&found, &digest);
         }
         let size = bytes.len() as i64;
         let object = self.write_object(bytes).await?;
-        let added = self
-            .run(vec![
-                keep(object.id),
-                must(COUNT, values![place.id, size], Error::NotFound { what: "conversation" }),
-                step(ADD, values![place.id, artifact, object.id, object.digest, size]),
-            ])
-            .await;
-        match added {
+        let steps = vec![
+            keep(object.id),
+            must(COUNT, values![place.id, size], Error::NotFound { what: "conversation" }),
+            step(ADD, values![place.id, artifact, object.id, object.digest, size]),
+        ];
+        match self.write(permit, steps).await {
             // Somebody else stored it in the meantime. The object of this request is swept.
-            Err(Error::Conflict { what }) => match self.find(place, artifact).await? {
+            Err(Error::Conflict { what }) => match self.find(permit, artifact).await? {
                 Some(found) => same(&found, &digest),
                 None => Err(Error::Conflict { what }),
             },
-            other => other.map(drop),
+            other => other,
         }
     }
 
-    pub(crate) async fn artifact(&self, place: Place, artifact: Id) -> Result<Bytes> {
+    pub(crate) async fn artifact(&self, permit: &Permit, artifact: Id) -> Result<Bytes> {
         let unknown = || Error::NotFound { what: "artifact" };
-        let object = self.find(place, artifact).await?.ok_or_else(unknown)?;
+        let object = self.find(permit, artifact).await?.ok_or_else(unknown)?;
         match self.read_object(&object).await? {
             Some(bytes) => Ok(bytes),
             // It may have been deleted in the meantime.
-            None if self.find(place, artifact).await?.is_none() => Err(unknown()),
+            None if self.find(permit, artifact).await?.is_none() => Err(unknown()),
             None => Err(Error::Damaged { what: "a piece of an artifact" }),
         }
     }
 
-    pub(crate) async fn artifacts(&self, place: Place) -> Result<Vec<Artifact>> {
-        let rows = self.rows(LIST, values![place.id]).await?;
+    pub(crate) async fn artifacts(&self, permit: &Permit) -> Result<Vec<Artifact>> {
+        let rows = self.read(permit, LIST, Vec::new()).await?;
         rows.iter()
             .map(|row| Ok(Artifact { id: id(row, 0)?, bytes: row.int(1).unsigned_abs() }))
             .collect()
     }
 
-    pub(crate) async fn delete_artifact(
-        &self,
-        caller: &Caller,
-        place: Place,
-        artifact: Id,
-    ) -> Result<()> {
-        let needs = Needs::Level(place.id, Level::Write);
-        let mut steps = self.on_record(caller, needs, Action::DeleteArtifact, artifact, None);
-        let due = self.now();
-        steps.push(must(
-            DOOM,
-            values![place.id, artifact, due],
-            Error::NotFound { what: "artifact" },
-        ));
-        steps.push(step(UNCOUNT, values![place.id, artifact]));
-        steps.push(step(DELETE, values![place.id, artifact]));
-        self.run(steps).await?;
+    pub(crate) async fn delete_artifact(&self, permit: &Permit, artifact: Id) -> Result<()> {
+        let (place, due) = (permit.place()?, self.now());
+        let unknown = Error::NotFound { what: "artifact" };
+        let steps = vec![
+            must(DOOM, values![place.id, artifact, due], unknown),
+            step(UNCOUNT, values![place.id, artifact]),
+            step(DELETE, values![place.id, artifact]),
+        ];
+        self.change(permit, Action::DeleteArtifact, artifact, None, steps).await?;
         self.sweep_some().await;
         Ok(())
     }
 
-    async fn find(&self, place: Place, artifact: Id) -> Result<Option<Object>> {
-        let rows = self.rows(FIND, values![place.id, artifact]).await?;
+    async fn find(&self, permit: &Permit, artifact: Id) -> Result<Option<Object>> {
+        let rows = self.read(permit, FIND, values![artifact]).await?;
         let object = |row: &crate::database::Row| {
             Ok(Object { id: id(row, 0)?, digest: row.bytes(1).unwrap_or_default().to_vec() })
         };

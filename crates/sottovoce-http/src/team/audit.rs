@@ -1,26 +1,22 @@
 //! The audit: who did what to which identifier, and when
 
-use crate::api::{Action, AuditEntry, AuditPage, Id, Role};
+use crate::api::{Action, AuditEntry, AuditPage, Id};
 use crate::database::Row;
 use crate::error::Result;
-use crate::team::caller::{Caller, Needs};
+use crate::team::caller::{Permit, permitted};
 use crate::team::text::{Stored, id};
 use crate::team::{Team, time, values};
 
-const LIST: &str = "\
-SELECT n, at, member, action, target, subject FROM audit WHERE org = $1 AND n > $2 ORDER BY n LIMIT $3";
+const LIST: &str = concat!(
+    "SELECT n, at, member, action, target, subject FROM audit WHERE org = $6 AND n > $7 AND ",
+    permitted!(),
+    " ORDER BY n LIMIT $8"
+);
 
 impl Team {
-    pub(crate) async fn audit(&self, caller: &Caller, after: i64, limit: i64) -> Result<AuditPage> {
-        let rows = self.rows(LIST, values![caller.org, after, limit]).await?;
+    pub(crate) async fn audit(&self, permit: &Permit, after: i64, limit: i64) -> Result<AuditPage> {
+        let rows = self.read(permit, LIST, values![permit.caller.org, after, limit]).await?;
         Ok(AuditPage { entries: rows.iter().map(entry).collect::<Result<_>>()? })
-    }
-
-    /// Puts an action on record that changes nothing else.
-    pub(crate) async fn note(&self, caller: &Caller, action: Action, target: Id) -> Result<()> {
-        self.run(self.on_record(caller, Needs::Role(Role::Member), action, target, None))
-            .await
-            .map(drop)
     }
 }
 

@@ -1,9 +1,12 @@
 //! Callers: who asks, and what that member may do
+//!
+//! A right that was looked up may be gone by the time it is used: a body may arrive for a minute, and a database may be busy. So every
+//! operation has a [`Permit`], and each of its transactions asks the database again.
 
 use sha2::{Digest, Sha256};
 
 use crate::api::{Action, Id, Level, Role, Secret};
-use crate::database::Step;
+use crate::database::{Row, Step, Value};
 use crate::error::{Error, Result};
 use crate::team::text::{Stored, id};
 use crate::team::{Team, must, step, values};
@@ -11,11 +14,19 @@ use crate::team::{Team, must, step, values};
 /// Orders the transactions that change an organisation, and numbers its audit.
 const LOCK: &str = "UPDATE org SET audited = audited + 1 WHERE id = $1 RETURNING audited";
 
+/// A condition of a statement: whether the caller still may. Its five values come first among the statement's, and the second one is the
+/// conversation.
+macro_rules! permitted {
+    () => {
+        "EXISTS (SELECT 1 FROM token t JOIN member m ON m.id = t.member \
+         LEFT JOIN grant_ g ON g.member = m.id AND g.conversation = $2 \
+         WHERE t.sha256 = $1 AND t.expires > $3 AND (m.role >= $4 OR g.level >= $5))"
+    };
+}
+pub(super) use permitted;
+
 /// After the lock, since only this statement sees what the transactions before did.
-const STILL: &str = "\
-SELECT 1 FROM token t JOIN member m ON m.id = t.member \
-LEFT JOIN grant_ g ON g.member = m.id AND g.conversation = $2 \
-WHERE t.sha256 = $1 AND (m.role >= $3 OR g.level >= $4)";
+const STILL: &str = concat!("SELECT 1 WHERE ", permitted!());
 
 const AUDIT: &str = "\
 INSERT INTO audit (org, n, at, member, action, target, subject) \
@@ -30,9 +41,9 @@ pub(crate) struct Caller {
     pub(crate) device: Id,
     pub(crate) token: Id,
     pub(crate) expires: i64,
-    sha256: Vec<u8>,
+    pub(super) sha256: Vec<u8>,
     /// The conversation that the request names, if it is one of this organisation.
-    pub(crate) place: Option<Place>,
+    place: Option<Place>,
 }
 
 /// A conversation, and what the caller may do with it.
@@ -40,53 +51,91 @@ pub(crate) struct Caller {
 pub(crate) struct Place {
     pub(crate) id: Id,
     pub(crate) last: i64,
-    pub(crate) level: Option<Level>,
+    level: Option<Level>,
 }
 
-/// What a transaction is allowed by, besides a valid token.
+/// What an operation is allowed by, besides a valid token.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Needs {
+pub(crate) enum Needs {
     /// At least this role.
     Role(Role),
-    /// At least this level for a conversation.
-    Level(Id, Level),
-    /// An administrator, or whoever manages the conversation.
-    Manager(Id),
+    /// At least this level for the conversation.
+    Level(Level),
+    /// At least this level for the conversation, or an administrator.
+    AdminOr(Level),
+}
+
+/// A caller who may do something.
+#[derive(Debug, Clone)]
+pub(crate) struct Permit {
+    pub(crate) caller: Caller,
+    needs: Needs,
 }
 
 impl Caller {
-    /// Requires a role.
-    pub(crate) fn needs(&self, role: Role) -> Result<()> {
-        match self.role >= role {
-            true => Ok(()),
-            false => Err(Error::Forbidden { what: "this needs another role" }),
-        }
-    }
-
-    /// Requires a level for the conversation. A conversation that the caller may not read is as if it did not exist.
-    pub(crate) fn place(&self, level: Level) -> Result<Place> {
-        match self.place {
-            Some(place) if place.level >= Some(level) => Ok(place),
-            Some(Place { level: Some(_), .. }) => {
+    /// Requires a right. A conversation that the caller may not read is as if it did not exist.
+    pub(crate) fn permit(self, needs: Needs) -> Result<Permit> {
+        let level = self.place.and_then(|place| place.level);
+        let is_admin = self.place.is_some() && self.role >= Role::Admin;
+        let may = match needs {
+            Needs::Role(role) => self.role >= role,
+            Needs::Level(least) => level >= Some(least),
+            Needs::AdminOr(least) => is_admin || level >= Some(least),
+        };
+        match needs {
+            _ if may => Ok(Permit { caller: self, needs }),
+            Needs::Role(_) => Err(Error::Forbidden { what: "this needs another role" }),
+            _ if level.is_some() => {
                 Err(Error::Forbidden { what: "this needs another grant for the conversation" })
             }
             _ => Err(Error::NotFound { what: "conversation" }),
         }
     }
+}
 
-    /// Requires that the caller manages the conversation, or is an administrator.
-    pub(crate) fn manages(&self) -> Result<Place> {
-        match self.place {
-            Some(place) if self.role >= Role::Admin => Ok(place),
-            _ => self.place(Level::Manage),
-        }
+impl Permit {
+    /// The conversation.
+    pub(crate) fn place(&self) -> Result<Place> {
+        self.caller.place.ok_or(Error::NotFound { what: "conversation" })
+    }
+
+    /// The values of a statement with `permitted!`, of which these are the last.
+    fn values(&self, now: i64, own: Vec<Value>) -> Vec<Value> {
+        let nobody = i64::from(i16::MAX);
+        let (role, level) = match self.needs {
+            Needs::Role(role) => (role.number(), nobody),
+            Needs::Level(level) => (nobody, level.number()),
+            Needs::AdminOr(level) => (Role::Admin.number(), level.number()),
+        };
+        let conversation = self.caller.place.map(|place| place.id);
+        let mut values = values![self.caller.sha256.clone(), conversation, now, role, level];
+        values.extend(own);
+        values
     }
 }
 
 impl Team {
     /// Who has this token. `conversation` may be any identifier.
     pub(crate) async fn caller(&self, token: &Secret, conversation: Option<Id>) -> Result<Caller> {
-        let sha256 = digest(token);
+        self.find_caller(digest(token), conversation).await
+    }
+
+    /// What the caller may do now with a conversation.
+    pub(crate) async fn caller_in(&self, caller: &Caller, conversation: Id) -> Result<Caller> {
+        self.find_caller(caller.sha256.clone(), Some(conversation)).await
+    }
+
+    /// The same permit as of now.
+    ///
+    /// # Errors
+    /// The one that tells which right is gone.
+    pub(crate) async fn renew(&self, permit: &Permit) -> Result<Permit> {
+        let caller = &permit.caller;
+        let conversation = caller.place.map(|place| place.id);
+        self.find_caller(caller.sha256.clone(), conversation).await?.permit(permit.needs)
+    }
+
+    async fn find_caller(&self, sha256: Vec<u8>, conversation: Option<Id>) -> Result<Caller> {
         let mut key = sha256.clone();
         key.extend(conversation.iter().flat_map(|id| id.as_bytes()));
         let found = self.lookups.find(&self.database, key).await?;
@@ -111,33 +160,65 @@ impl Team {
         })
     }
 
-    /// The beginning of a transaction that changes an organisation: one after the other, only while the caller is still allowed
-    /// to, and on record.
-    pub(super) fn on_record(
+    /// The rows of a statement with `permitted!`. `own` are its values from the sixth on.
+    pub(super) async fn read(
         &self,
-        caller: &Caller,
-        needs: Needs,
+        permit: &Permit,
+        sql: &'static str,
+        own: Vec<Value>,
+    ) -> Result<Vec<Row>> {
+        let rows = self.rows(sql, permit.values(self.now(), own)).await?;
+        if rows.is_empty() {
+            // There is nothing, or the caller may not see it any more.
+            self.renew(permit).await?;
+        }
+        Ok(rows)
+    }
+
+    /// Runs statements in one transaction, if the caller still may.
+    pub(super) async fn write(
+        &self,
+        permit: &Permit,
+        mut steps: Vec<(Step, Option<Error>)>,
+    ) -> Result<()> {
+        steps.insert(0, self.still(permit));
+        self.run_with(permit, steps).await
+    }
+
+    /// Changes an organisation in one transaction: one after the other, if the caller still may, and on record.
+    pub(super) async fn change(
+        &self,
+        permit: &Permit,
         action: Action,
         target: Id,
         subject: Option<Id>,
-    ) -> Vec<(Step, Option<Error>)> {
-        let nobody = i64::from(i16::MAX);
-        let (conversation, role, level) = match needs {
-            Needs::Role(role) => (None, role.number(), nobody),
-            Needs::Level(conversation, level) => (Some(conversation), nobody, level.number()),
-            Needs::Manager(conversation) => {
-                (Some(conversation), Role::Admin.number(), Level::Manage.number())
-            }
-        };
-        vec![
-            must(LOCK, values![caller.org], Error::Unauthorized),
-            must(
-                STILL,
-                values![caller.sha256.clone(), conversation, role, level],
-                Error::Unauthorized,
-            ),
-            audit(caller.org, self.now(), caller.member, action, target, subject),
-        ]
+        steps: Vec<(Step, Option<Error>)>,
+    ) -> Result<()> {
+        let Caller { org, member, .. } = permit.caller;
+        let mut all = vec![
+            must(LOCK, values![org], Error::Unauthorized),
+            self.still(permit),
+            audit(org, self.now(), member, action, target, subject),
+        ];
+        all.extend(steps);
+        self.run_with(permit, all).await
+    }
+
+    fn still(&self, permit: &Permit) -> (Step, Option<Error>) {
+        must(STILL, permit.values(self.now(), Vec::new()), Error::Unauthorized)
+    }
+
+    async fn run_with(&self, permit: &Permit, steps: Vec<(Step, Option<Error>)>) -> Result<()> {
+        match self.run(steps).await {
+            Err(Error::Unauthorized) => Err(self.gone(permit).await),
+            other => other.map(drop),
+        }
+    }
+
+    /// Which right is gone.
+    pub(super) async fn gone(&self, permit: &Permit) -> Error {
+        // It may be back.
+        self.renew(permit).await.err().unwrap_or(Error::Busy)
     }
 }
 

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::api::{Action, Conversation, ConversationList, Id, Level, NewConversation, Role};
 use crate::database::Row;
 use crate::error::{Error, Result};
-use crate::team::caller::{Caller, Needs, Place};
+use crate::team::caller::{Needs, Permit, permitted};
 use crate::team::organisation::random;
 use crate::team::text::{Stored, id};
 use crate::team::{Team, must, step, time, values};
@@ -14,12 +14,18 @@ const HAS_ROOM: &str = "SELECT 1 WHERE (SELECT count(*) FROM conversation WHERE 
 const CREATE: &str =
     "INSERT INTO conversation (id, org, created, last, bytes) VALUES ($1, $2, $3, 0, 0)";
 const GRANT: &str = "INSERT INTO grant_ (conversation, member, level) VALUES ($1, $2, $3)";
-const LIST_GRANTED: &str = "\
-SELECT c.id, c.last, c.bytes, c.created, g.level FROM grant_ g JOIN conversation c ON c.id = g.conversation \
-WHERE g.member = $1 ORDER BY c.id";
-const LIST_ALL: &str = "\
-SELECT c.id, c.last, c.bytes, c.created, g.level FROM conversation c \
-LEFT JOIN grant_ g ON g.conversation = c.id AND g.member = $1 WHERE c.org = $2 ORDER BY c.id";
+const LIST_GRANTED: &str = concat!(
+    "SELECT c.id, c.last, c.bytes, c.created, g.level FROM grant_ g JOIN conversation c ON c.id = g.conversation \
+     WHERE g.member = $6 AND ",
+    permitted!(),
+    " ORDER BY c.id"
+);
+const LIST_ALL: &str = concat!(
+    "SELECT c.id, c.last, c.bytes, c.created, g.level FROM conversation c \
+     LEFT JOIN grant_ g ON g.conversation = c.id AND g.member = $6 WHERE c.org = $7 AND ",
+    permitted!(),
+    " ORDER BY c.id"
+);
 
 /// The row of the conversation goes first: nobody appends to it after that.
 const DELETE: [&str; 4] = [
@@ -31,24 +37,31 @@ const DELETE: [&str; 4] = [
 const HOLD: &str = "UPDATE conversation SET last = last WHERE id = $1 RETURNING last";
 
 impl Team {
-    pub(crate) async fn create_conversation(&self, caller: &Caller) -> Result<NewConversation> {
-        let (conversation, now) = (random()?, self.now());
-        let needs = Needs::Role(Role::Member);
-        let mut steps =
-            self.on_record(caller, needs, Action::CreateConversation, conversation, None);
+    pub(crate) async fn create_conversation(&self, permit: &Permit) -> Result<NewConversation> {
+        let (caller, conversation) = (&permit.caller, random()?);
         let room = values![caller.org, i64::from(self.quotas.conversations)];
-        steps.push(must(HAS_ROOM, room, Error::Full { what: "conversations" }));
-        steps.push(step(CREATE, values![conversation, caller.org, now]));
-        steps.push(step(GRANT, values![conversation, caller.member, Level::Manage.number()]));
-        self.run(steps).await?;
+        let steps = vec![
+            must(HAS_ROOM, room, Error::Full { what: "conversations" }),
+            step(CREATE, values![conversation, caller.org, self.now()]),
+            step(GRANT, values![conversation, caller.member, Level::Manage.number()]),
+        ];
+        self.change(permit, Action::CreateConversation, conversation, None, steps).await?;
         Ok(NewConversation { id: conversation })
     }
 
     /// The conversations that the caller may read, and for an administrator all others without their contents.
-    pub(crate) async fn conversations(&self, caller: &Caller) -> Result<ConversationList> {
-        let rows = match caller.role >= Role::Admin {
-            true => self.rows(LIST_ALL, values![caller.member, caller.org]).await?,
-            false => self.rows(LIST_GRANTED, values![caller.member]).await?,
+    pub(crate) async fn conversations(&self, permit: &Permit) -> Result<ConversationList> {
+        let caller = &permit.caller;
+        let all = async {
+            let admin = caller.clone().permit(Needs::Role(Role::Admin))?;
+            self.read(&admin, LIST_ALL, values![caller.member, caller.org]).await
+        };
+        let rows = match all.await {
+            // No administrator, or none any more.
+            Err(Error::Forbidden { .. }) => {
+                self.read(permit, LIST_GRANTED, values![caller.member]).await?
+            }
+            all => all?,
         };
         let conversations: Vec<_> = rows.iter().map(conversation).collect::<Result<_>>()?;
         let mut hash = Sha256::new();
@@ -61,16 +74,17 @@ impl Team {
         Ok(ConversationList { conversations, seen })
     }
 
-    pub(crate) async fn delete_conversation(&self, caller: &Caller, place: Place) -> Result<()> {
-        let needs = Needs::Manager(place.id);
-        let mut steps = self.on_record(caller, needs, Action::DeleteConversation, place.id, None);
-        steps.push(must(HOLD, values![place.id], Error::NotFound { what: "conversation" }));
+    pub(crate) async fn delete_conversation(&self, permit: &Permit) -> Result<()> {
+        let (place, now) = (permit.place()?, self.now());
         let [artifacts, packs, conversation, records] = DELETE;
-        steps.push(step(artifacts, values![place.id, self.now()]));
-        steps.push(step(packs, values![place.id, self.now()]));
-        steps.push(step(conversation, values![place.id]));
-        steps.push(step(records, values![place.id]));
-        self.run(steps).await?;
+        let steps = vec![
+            must(HOLD, values![place.id], Error::NotFound { what: "conversation" }),
+            step(artifacts, values![place.id, now]),
+            step(packs, values![place.id, now]),
+            step(conversation, values![place.id]),
+            step(records, values![place.id]),
+        ];
+        self.change(permit, Action::DeleteConversation, place.id, None, steps).await?;
         self.sweep_some().await;
         Ok(())
     }

@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 
-use crate::api::{Action, Conversation, ExportLine, Level, MAX_RECORDS, Secret};
-use crate::error::Result;
+use crate::api::{Action, Conversation, ExportLine, Level, MAX_RECORDS};
+use crate::error::{Error, Result};
 use crate::team::Team;
-use crate::team::caller::{Caller, Place};
+use crate::team::caller::{Needs, Permit};
 
 /// An export in progress. Each piece asks anew whether the token is still valid and the conversation still granted.
 #[derive(Debug)]
 pub(crate) struct Export {
     team: Team,
-    token: Secret,
+    permit: Permit,
     conversations: VecDeque<Conversation>,
     /// The position after which the first of them goes on.
     after: u64,
@@ -20,12 +20,12 @@ pub(crate) struct Export {
 }
 
 impl Export {
-    pub(crate) async fn begin(team: Team, caller: &Caller, token: Secret) -> Result<Self> {
-        team.note(caller, Action::Export, caller.org).await?;
-        let all = team.conversations(caller).await?.conversations;
+    pub(crate) async fn begin(team: Team, permit: Permit) -> Result<Self> {
+        team.change(&permit, Action::Export, permit.caller.org, None, Vec::new()).await?;
+        let all = team.conversations(&permit).await?.conversations;
         let conversations =
             all.into_iter().filter(|conversation| conversation.level.is_some()).collect();
-        Ok(Self { team, token, conversations, after: 0, lines: 0, is_over: false })
+        Ok(Self { team, permit, conversations, after: 0, lines: 0, is_over: false })
     }
 
     /// The next lines. `None` at the end.
@@ -39,17 +39,24 @@ impl Export {
             self.line(&mut text, &ExportLine::End(lines));
             return Ok(Some(text));
         };
-        let caller = self.team.caller(&self.token, Some(conversation.id)).await?;
-        let place: Option<Place> = caller.place(Level::Read).ok();
+        let caller = self.team.caller_in(&self.permit.caller, conversation.id).await?;
         if self.after == 0 {
             self.line(&mut text, &ExportLine::Conversation(conversation));
         }
-        let Some(place) = place else {
-            self.leave();
-            return Ok(Some(text));
-        };
         let after = i64::try_from(self.after).unwrap_or(i64::MAX);
-        let page = self.team.page(place, after, MAX_RECORDS as i64).await?;
+        let read = async {
+            let permit = caller.permit(Needs::Level(Level::Read))?;
+            let page = self.team.page(&permit, after, MAX_RECORDS as i64).await?;
+            Ok::<_, Error>((permit, page))
+        };
+        let (permit, page) = match read.await {
+            // It is not granted any more.
+            Err(Error::NotFound { .. }) => {
+                self.leave();
+                return Ok(Some(text));
+            }
+            read => read?,
+        };
         let last = page.records.last().map(|record| record.pos);
         for record in page.records {
             self.line(&mut text, &ExportLine::Record(record));
@@ -57,7 +64,7 @@ impl Export {
         match last {
             Some(last) => self.after = last,
             None => {
-                for artifact in self.team.artifacts(place).await? {
+                for artifact in self.team.artifacts(&permit).await? {
                     self.line(&mut text, &ExportLine::Artifact(artifact));
                 }
                 self.leave();

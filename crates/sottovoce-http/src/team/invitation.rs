@@ -5,7 +5,7 @@ use crate::api::{
     NewInvitation, NewMember, Role, Sealed, Secret,
 };
 use crate::error::{Error, Result};
-use crate::team::caller::{Caller, Needs, digest};
+use crate::team::caller::{Permit, digest, permitted};
 use crate::team::organisation::random;
 use crate::team::text::{Stored, id};
 use crate::team::token::{NEW_MEMBERS_TOKEN, after, duration, new_token};
@@ -21,7 +21,11 @@ const ADD_GRANT: &str = "\
 INSERT INTO invitation_grant (invitation, conversation, level) \
 SELECT i.id, c.id, $3 FROM invitation i, conversation c WHERE i.id = $1 AND c.id = $2 AND c.org = i.org \
 RETURNING level";
-const LIST: &str = "SELECT id, role, author, expires FROM invitation WHERE org = $1 AND expires > $2 ORDER BY expires, id";
+const LIST: &str = concat!(
+    "SELECT id, role, author, expires FROM invitation WHERE org = $6 AND expires > $3 AND ",
+    permitted!(),
+    " ORDER BY expires, id"
+);
 const WITHDRAW: &str = "DELETE FROM invitation WHERE id = $1 AND org = $2 RETURNING id";
 
 const FIND: &str = "SELECT id, org, role FROM invitation WHERE sha256 = $1 AND expires > $2";
@@ -41,37 +45,37 @@ const USE_UP: &str = "DELETE FROM invitation WHERE sha256 = $1 RETURNING id";
 impl Team {
     pub(crate) async fn invite(
         &self,
-        caller: &Caller,
+        permit: &Permit,
         request: &CreateInvitation,
     ) -> Result<NewInvitation> {
         let seconds = duration(request.seconds, DAY, 30 * DAY)?;
         if request.grants.len() > MAX_RECORDS {
             return Err(Error::TooLarge { what: "the grants of an invitation", most: MAX_RECORDS });
         }
-        let now = self.now();
+        let (caller, now) = (&permit.caller, self.now());
         let (invitation, secret) = (random()?, Secret::random().ok_or(Error::NoRandom)?);
         let (role, expires) = (request.role.number(), after(now, seconds));
-        let mut steps =
-            self.on_record(caller, Needs::Role(Role::Admin), Action::Invite, invitation, None);
         let room = values![caller.org, now, i64::from(self.quotas.invitations)];
-        steps.push(must(HAS_ROOM, room, Error::Full { what: "open invitations" }));
         let forbidden =
             Error::Forbidden { what: "an invitation gives at most the role of its author" };
-        steps.push(must(MAY_GIVE, values![caller.member, role], forbidden));
-        steps.push(step(
-            ADD,
-            values![digest(&secret), invitation, caller.org, role, caller.member, expires],
-        ));
+        let mut steps = vec![
+            must(HAS_ROOM, room, Error::Full { what: "open invitations" }),
+            must(MAY_GIVE, values![caller.member, role], forbidden),
+            step(
+                ADD,
+                values![digest(&secret), invitation, caller.org, role, caller.member, expires],
+            ),
+        ];
         for grant in &request.grants {
             let values = values![invitation, grant.conversation, grant.level.number()];
             steps.push(must(ADD_GRANT, values, Error::NotFound { what: "conversation" }));
         }
-        self.run(steps).await?;
+        self.change(permit, Action::Invite, invitation, None, steps).await?;
         Ok(NewInvitation { id: invitation, invitation: secret, expires: time(expires) })
     }
 
-    pub(crate) async fn invitations(&self, caller: &Caller) -> Result<InvitationList> {
-        let rows = self.rows(LIST, values![caller.org, self.now()]).await?;
+    pub(crate) async fn invitations(&self, permit: &Permit) -> Result<InvitationList> {
+        let rows = self.read(permit, LIST, values![permit.caller.org]).await?;
         let invitation = |row: &crate::database::Row| {
             Ok(Invitation {
                 id: id(row, 0)?,
@@ -83,15 +87,10 @@ impl Team {
         Ok(InvitationList { invitations: rows.iter().map(invitation).collect::<Result<_>>()? })
     }
 
-    pub(crate) async fn withdraw(&self, caller: &Caller, invitation: Id) -> Result<()> {
-        let mut steps =
-            self.on_record(caller, Needs::Role(Role::Admin), Action::Withdraw, invitation, None);
-        steps.push(must(
-            WITHDRAW,
-            values![invitation, caller.org],
-            Error::NotFound { what: "invitation" },
-        ));
-        self.run(steps).await.map(drop)
+    pub(crate) async fn withdraw(&self, permit: &Permit, invitation: Id) -> Result<()> {
+        let values = values![invitation, permit.caller.org];
+        let withdraw = must(WITHDRAW, values, Error::NotFound { what: "invitation" });
+        self.change(permit, Action::Withdraw, invitation, None, vec![withdraw]).await
     }
 
     pub(crate) async fn accept(&self, request: AcceptInvitation) -> Result<NewMember> {

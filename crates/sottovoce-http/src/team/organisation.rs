@@ -2,7 +2,7 @@
 
 use crate::api::{Action, Id, NewMember, Organisation, Role, Sealed};
 use crate::error::{Error, Result};
-use crate::team::caller::{Caller, audit};
+use crate::team::caller::{Permit, audit, permitted};
 use crate::team::text::{Stored, id};
 use crate::team::token::{NEW_MEMBERS_TOKEN, new_token};
 use crate::team::{Team, step, time, values};
@@ -10,9 +10,9 @@ use crate::team::{Team, step, time, values};
 const CREATE: &str = "INSERT INTO org (id, created, audited) VALUES ($1, $2, 1)";
 pub(super) const ADD_MEMBER: &str =
     "INSERT INTO member (id, org, role, created, profile) VALUES ($1, $2, $3, $4, $5)";
-const FIND: &str = "\
-SELECT o.created, CAST((SELECT coalesce(sum(c.bytes), 0) FROM conversation c WHERE c.org = o.id) AS bigint) \
-FROM org o WHERE o.id = $1";
+const FIND: &str = concat!("SELECT created FROM org WHERE id = $6 AND ", permitted!());
+const BYTES: &str =
+    "SELECT CAST(coalesce(sum(bytes), 0) AS bigint) FROM conversation WHERE org = $1";
 
 impl Team {
     /// Creates an organisation with its first owner.
@@ -43,8 +43,10 @@ impl Team {
         Ok(self.rows("SELECT id FROM org LIMIT 1", Vec::new()).await?.is_empty())
     }
 
-    pub(crate) async fn organisation(&self, caller: &Caller) -> Result<Organisation> {
-        let rows = self.rows(FIND, values![caller.org]).await?;
+    pub(crate) async fn organisation(&self, permit: &Permit) -> Result<Organisation> {
+        let caller = &permit.caller;
+        let bytes = self.stored_bytes(caller.org).await?;
+        let rows = self.read(permit, FIND, values![caller.org]).await?;
         let row = rows.first().ok_or(Error::Unauthorized)?;
         Ok(Organisation {
             id: caller.org,
@@ -54,15 +56,15 @@ impl Team {
             device: caller.device,
             token: caller.token,
             expires: time(caller.expires),
-            bytes: row.int(1).unsigned_abs(),
+            bytes,
             quota: self.quotas.bytes,
         })
     }
 
     /// The bytes that an organisation stores.
     pub(crate) async fn stored_bytes(&self, org: Id) -> Result<u64> {
-        let rows = self.rows(FIND, values![org]).await?;
-        Ok(rows.first().map_or(0, |row| row.int(1).unsigned_abs()))
+        let rows = self.rows(BYTES, values![org]).await?;
+        Ok(rows.first().map_or(0, |row| row.int(0).unsigned_abs()))
     }
 
     /// How far each of these conversations and organisations is. Of an organisation, a number that differs after any change.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::api::{
-    Action, Append, Appended, Kind, MAX_RECORDS, MAX_SEALED, NewRecord, Page, Record, Rid, Sealed,
+    Action, Append, Appended, Kind, Level, MAX_RECORDS, MAX_SEALED, NewRecord, Page, Record, Rid,
+    Sealed,
 };
 use crate::database::{RecordBatch, RecordRow, Row, Step, Value};
 use crate::error::{Error, Result};
-use crate::team::caller::{Caller, Place, audit};
+use crate::team::caller::{Permit, Place, audit, permitted};
 use crate::team::text::{Stored, id};
 use crate::team::{Team, time, values};
 
@@ -17,12 +18,15 @@ const PAGE: i64 = 4 << 20;
 /// How often a page is read again whose packs were replaced meanwhile.
 const ATTEMPTS: usize = 3;
 
-const READ: &str = "\
-SELECT pos, at, kind, rid, device, sealed, forgets FROM (\
- SELECT x.*, CAST(sum(size + coalesce(length(forgets), 0)) OVER (ORDER BY pos) AS bigint) AS total FROM (\
-  SELECT * FROM record WHERE conversation = $1 AND pos > $2 ORDER BY pos LIMIT $3\
- ) x\
-) y WHERE total - size - coalesce(length(forgets), 0) < $4 ORDER BY pos";
+const READ: &str = concat!(
+    "SELECT pos, at, kind, rid, device, sealed, forgets FROM (\
+      SELECT x.*, CAST(sum(size + coalesce(length(forgets), 0)) OVER (ORDER BY pos) AS bigint) AS total FROM (\
+       SELECT * FROM record WHERE conversation = $2 AND pos > $6 AND ",
+    permitted!(),
+    " ORDER BY pos LIMIT $7\
+      ) x\
+     ) y WHERE total - size - coalesce(length(forgets), 0) < $8 ORDER BY pos"
+);
 
 /// A pack that holds a forgotten record is rewritten.
 const DIRTY: &str = "\
@@ -38,12 +42,8 @@ const NUMBER: &str = "UPDATE org SET audited = audited + 1 WHERE id = $1";
 
 impl Team {
     /// Appends records, and forgets those that they name.
-    pub(crate) async fn append(
-        &self,
-        caller: &Caller,
-        place: Place,
-        request: Append,
-    ) -> Result<Appended> {
+    pub(crate) async fn append(&self, permit: &Permit, request: Append) -> Result<Appended> {
+        let (caller, place) = (&permit.caller, permit.place()?);
         check(&request.records)?;
         let own: BTreeSet<Rid> = request.records.iter().map(|record| record.rid).collect();
         let forgotten: BTreeSet<Rid> =
@@ -56,6 +56,8 @@ impl Team {
             row(record.rid, record.kind, record.sealed.into_bytes(), &record.forgets)
         }));
         let batch = RecordBatch {
+            token: caller.sha256.clone(),
+            level: Level::Write.number(),
             conversation: place.id.as_bytes().to_vec(),
             device: caller.device.as_bytes().to_vec(),
             at: self.now(),
@@ -63,19 +65,21 @@ impl Team {
         };
         let steps = match forgotten.is_empty() {
             true => Vec::new(),
-            false => self.forgetting(caller, place, forgotten),
+            false => self.forgetting(permit, place, forgotten),
         };
-        let appended = self.database.append(&batch, &steps).await?;
-        let appended = appended.ok_or(Error::NotFound { what: "conversation" })?;
+        let Some(appended) = self.database.append(&batch, &steps).await? else {
+            return Err(self.gone(permit).await);
+        };
         let positions =
             appended.positions.into_iter().skip(before).map(i64::unsigned_abs).collect();
         Ok(Appended { positions, last: appended.last.unsigned_abs() })
     }
 
-    fn forgetting(&self, caller: &Caller, place: Place, forgotten: BTreeSet<Rid>) -> Vec<Step> {
+    fn forgetting(&self, permit: &Permit, place: Place, forgotten: BTreeSet<Rid>) -> Vec<Step> {
         let list = Value::List(forgotten.into_iter().map(|rid| rid.as_bytes().to_vec()).collect());
         let kind = Kind::Forgetting.number();
         let step = |sql, values| Step { sql, values, must: false };
+        let caller = &permit.caller;
         let (audit, _) =
             audit(caller.org, self.now(), caller.member, Action::Forget, place.id, None);
         vec![
@@ -88,9 +92,10 @@ impl Team {
     }
 
     /// Reads the records after a position. Those in packs are in their place.
-    pub(crate) async fn page(&self, place: Place, after: i64, limit: i64) -> Result<Page> {
+    pub(crate) async fn page(&self, permit: &Permit, after: i64, limit: i64) -> Result<Page> {
+        let place = permit.place()?;
         for _ in 0..ATTEMPTS {
-            let mut rows = self.rows(READ, values![place.id, after, limit, PAGE]).await?;
+            let mut rows = self.read(permit, READ, values![after, limit, PAGE]).await?;
             if !self.fill_from_packs(place, &mut rows).await? {
                 continue;
             }

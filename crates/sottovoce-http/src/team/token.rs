@@ -3,7 +3,7 @@
 use crate::api::{Action, CreateToken, Id, NewToken, Role, Secret, Token, TokenList};
 use crate::database::Step;
 use crate::error::{Error, Result};
-use crate::team::caller::{Caller, Needs, digest};
+use crate::team::caller::{Permit, digest, permitted};
 use crate::team::organisation::random;
 use crate::team::text::{Stored, id};
 use crate::team::{Team, must, step, time, values};
@@ -15,32 +15,35 @@ pub(super) const NEW_MEMBERS_TOKEN: u64 = 90 * DAY;
 
 const ADD: &str = "INSERT INTO token (sha256, id, member, device, created, expires) VALUES ($1, $2, $3, $4, $5, $6)";
 const HAS_ROOM: &str = "SELECT 1 WHERE (SELECT count(*) FROM token WHERE member = $1) < $2";
-const LIST: &str =
-    "SELECT id, device, created, expires FROM token WHERE member = $1 ORDER BY created, id";
+const LIST: &str = concat!(
+    "SELECT id, device, created, expires FROM token WHERE member = $6 AND ",
+    permitted!(),
+    " ORDER BY created, id"
+);
 /// Members revoke their own, and administrators those of members of no higher role.
 const REVOKE: &str = "\
-DELETE FROM token WHERE id = $1 AND member IN (SELECT id FROM member WHERE org = $2 AND (id = $3 OR (role <= $4 AND $4 >= $5))) \
-RETURNING id";
+DELETE FROM token WHERE id = $1 AND member IN (\
+ SELECT m.id FROM member m JOIN member c ON c.id = $3 \
+ WHERE m.org = $2 AND (m.id = c.id OR (m.role <= c.role AND c.role >= $4))\
+) RETURNING id";
 
 impl Team {
     pub(crate) async fn issue_token(
         &self,
-        caller: &Caller,
+        permit: &Permit,
         request: &CreateToken,
     ) -> Result<NewToken> {
+        let caller = &permit.caller;
         let seconds = duration(request.seconds, NEW_MEMBERS_TOKEN, 366 * DAY)?;
         let device = if request.same_device { caller.device } else { random()? };
         let (token, add) = new_token(caller.member, device, self.now(), seconds)?;
-        let mut steps =
-            self.on_record(caller, Needs::Role(Role::Member), Action::IssueToken, token.id, None);
-        let most = i64::from(self.quotas.tokens);
-        steps.push(must(HAS_ROOM, values![caller.member, most], Error::Full { what: "tokens" }));
-        steps.push(add);
-        self.run(steps).await?;
+        let room = values![caller.member, i64::from(self.quotas.tokens)];
+        let steps = vec![must(HAS_ROOM, room, Error::Full { what: "tokens" }), add];
+        self.change(permit, Action::IssueToken, token.id, None, steps).await?;
         Ok(token)
     }
 
-    pub(crate) async fn tokens(&self, caller: &Caller) -> Result<TokenList> {
+    pub(crate) async fn tokens(&self, permit: &Permit) -> Result<TokenList> {
         let token = |row: &crate::database::Row| {
             Ok(Token {
                 id: id(row, 0)?,
@@ -49,17 +52,15 @@ impl Team {
                 expires: time(row.int(3)),
             })
         };
-        let rows = self.rows(LIST, values![caller.member]).await?;
+        let rows = self.read(permit, LIST, values![permit.caller.member]).await?;
         Ok(TokenList { tokens: rows.iter().map(token).collect::<Result<_>>()? })
     }
 
-    pub(crate) async fn revoke_token(&self, caller: &Caller, token: Id) -> Result<()> {
-        let mut steps =
-            self.on_record(caller, Needs::Role(Role::Member), Action::RevokeToken, token, None);
-        let values =
-            values![token, caller.org, caller.member, caller.role.number(), Role::Admin.number()];
-        steps.push(must(REVOKE, values, Error::NotFound { what: "token" }));
-        self.run(steps).await.map(drop)
+    pub(crate) async fn revoke_token(&self, permit: &Permit, token: Id) -> Result<()> {
+        let caller = &permit.caller;
+        let values = values![token, caller.org, caller.member, Role::Admin.number()];
+        let revoke = must(REVOKE, values, Error::NotFound { what: "token" });
+        self.change(permit, Action::RevokeToken, token, None, vec![revoke]).await
     }
 }
 

@@ -36,13 +36,26 @@ async fn with_conversation(engine: &Engine) -> std::sync::Arc<dyn Database> {
     let conversation =
         "INSERT INTO conversation (id, org, created, last, bytes) VALUES ($1, $2, 0, 0, 0)";
     let add = step(conversation, vec![vec![7; 16].into(), vec![1; 16].into()]);
-    database.transact(vec![org(1, 0), add]).await.unwrap();
+    let mut steps = vec![org(1, 0), add];
+    let member = "INSERT INTO member (id, org, role, created) VALUES ($1, $2, 1, 0)";
+    let token = "INSERT INTO token (sha256, id, member, device, created, expires) VALUES ($1, $2, $2, $2, 0, 9)";
+    let grant = "INSERT INTO grant_ (conversation, member, level) VALUES ($1, $2, 2)";
+    for (allow, first, second) in [
+        (member, vec![2; 16], vec![1; 16]),
+        (token, vec![3; 32], vec![2; 16]),
+        (grant, vec![7; 16], vec![2; 16]),
+    ] {
+        steps.push(step(allow, vec![first.into(), second.into()]));
+    }
+    database.transact(steps).await.unwrap();
     database
 }
 
 fn batch(records: impl IntoIterator<Item = u8>) -> RecordBatch {
     let record = |n| RecordRow { rid: vec![n; 32], kind: 1, sealed: vec![n; 10], forgets: None };
     RecordBatch {
+        token: vec![3; 32],
+        level: 2,
         conversation: vec![7; 16],
         device: vec![8; 16],
         at: 5,
@@ -134,6 +147,31 @@ async fn a_record_keeps_its_first_position() {
         assert_eq!(database.append(&elsewhere, &[]).await.unwrap(), None);
         let found = rows(&*database, "SELECT last, bytes FROM conversation", Vec::new()).await;
         assert_eq!((found[0].int(0), found[0].int(1)), (4, 40));
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_appended_by_a_token_that_does_not_allow_it() {
+    for engine in engines().await {
+        let database = with_conversation(&engine).await;
+        let revoke = "DELETE FROM token";
+        let reduce = "UPDATE grant_ SET level = 1";
+        let late = RecordBatch { at: 9, ..batch([1]) };
+        let above = RecordBatch { level: 3, ..batch([1]) };
+        let foreign = RecordBatch { token: vec![4; 32], ..batch([1]) };
+        for refused in [&late, &above, &foreign] {
+            assert_eq!(database.append(refused, &[org(5, 5)]).await.unwrap(), None);
+        }
+        assert!(database.append(&batch([1]), &[]).await.unwrap().is_some());
+        for taken in [reduce, revoke] {
+            database.transact(vec![step(taken, Vec::new())]).await.unwrap();
+            // Also where the record is there already, so that the answer tells nobody that it is.
+            for records in [batch([1]), batch([2])] {
+                assert_eq!(database.append(&records, &[org(5, 5)]).await.unwrap(), None, "{taken}");
+            }
+        }
+        assert_eq!(rows(&*database, "SELECT pos FROM record", Vec::new()).await.len(), 1);
+        assert_eq!(rows(&*database, ORGS, Vec::new()).await.len(), 1, "the steps did not run");
     }
 }
 

@@ -19,6 +19,7 @@ mod limits;
 mod members;
 mod object_store;
 mod records;
+mod rights;
 mod stored;
 #[cfg(feature = "tls")]
 mod tls;

@@ -29,9 +29,9 @@ Examples:
   sottovoce team serve --addr 0.0.0.0:8473 --url https://pi.local:8473 --tls-certificate pi.pem --tls-key pi.key
   sottovoce team serve --database postgres://team@db/team --objects s3://bucket/team --credentials-file /etc/sottovoce/team
 
-If there is no team yet, shows the link that begins one. It is valid until the server ends, unless there is an OPERATOR_TOKEN among \
-the credentials: 43 characters of base64url, as of `head -c 32 /dev/urandom | basenc --base64url | tr -d =`. That token also opens \
-/metrics and begins further teams. A DATABASE_URL with a password belongs there too.";
+If there is no team yet, shows the link that begins one, which is valid until the server ends. An OPERATOR_TOKEN among the \
+credentials takes its place and is never shown: 43 characters of base64url, as of `head -c 32 /dev/urandom | basenc --base64url | \
+tr -d =`. It begins any number of teams, with the link URL/#start:OPERATOR_TOKEN, and opens /metrics. A DATABASE_URL with a password belongs there too.";
 
 /// Runs the server of a team: on one file and a folder, or on PostgreSQL and an object store
 ///
@@ -100,7 +100,8 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         }
     };
     let objects = args.credentials.remote(&config)?(&objects)?;
-    let operator = match credentials.get(&["OPERATOR_TOKEN"]) {
+    let given = credentials.get(&["OPERATOR_TOKEN"]);
+    let operator = match given {
         Some(token) => token.parse().map_err(|error: NotASecret| {
             let help = "make one with: head -c 32 /dev/urandom | basenc --base64url | tr -d =";
             Failure::input(format!("OPERATOR_TOKEN: {error}"), help)
@@ -121,7 +122,11 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     output::note(&format!("serving at {here}"));
     if team.is_empty().await.map_err(|error| failure(&error))? {
         output::note("there is no team yet; begin one with: sottovoce team create LINK NAME");
-        output::line(&*Link::start(url, operator.clone()).reveal())?;
+        // A token that stays valid is not written where a journal keeps it.
+        match given {
+            Some(_) => output::note(&format!("the link is {url}/#start: and the OPERATOR_TOKEN")),
+            None => output::line(&*Link::start(url, operator.clone()).reveal())?,
+        }
     }
     let stop = CancellationToken::new();
     let serving = serve(listening, team, Some(operator), Limits::default(), stop.clone());
