@@ -202,7 +202,7 @@ pub(crate) async fn relay(
         Ok(response) => response,
         Err(error) => {
             if let Some(recorder) = &recorder {
-                recorder.failed(ErrorKind::ModelUnreachable);
+                recorder.failed(ErrorKind::ModelUnreachable).await;
             }
             return drop(head.send(Err(unreachable(&error.without_url()))));
         }
@@ -210,7 +210,7 @@ pub(crate) async fn relay(
     if !response.status().is_success()
         && let Some(recorder) = recorder.take()
     {
-        recorder.failed(ErrorKind::Model);
+        recorder.failed(ErrorKind::Model).await;
     }
     if let Some(recorder) = &mut recorder {
         let kind = response.headers().get(http::header::CONTENT_TYPE);

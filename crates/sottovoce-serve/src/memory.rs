@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use sottovoce::context::Context;
+use sottovoce::store::Profile;
 use sottovoce::{ChatMessage, ChatRole, Error, Result, StoredMessage};
 
 use crate::hub::Hub;
@@ -66,8 +67,7 @@ impl OpenScope {
         let history = earlier.before(first, limit).await?;
         let mut offered: HashSet<u64> = seqs(&history).collect();
         for turn in aligned.iter().flatten().filter_map(|at| known.turns.get(*at)) {
-            offered.insert(turn.seq);
-            offered.extend(turn.stored.iter().copied().chain(seqs(&turn.recalled)));
+            offered.extend(turn.seqs().chain(seqs(&turn.recalled)));
         }
         let mut failed = None;
         if !repeated {
@@ -130,29 +130,47 @@ impl OpenScope {
                 known = Some((sessions.begin(said, first, turns), fit));
             }
         }
-        if let Some((session, Fit::Repeats(_))) = known {
+        if let Some((session, Fit::Retries | Fit::Regenerates)) = known
+            && let Some(newest) = sessions.session(session).and_then(|known| known.turns.last_mut())
+        {
             // The utterance may have been forgotten, and is said again then.
-            let newest = sessions.session(session).and_then(|session| session.turns.last());
-            if let Some(newest) = newest {
-                let seq = newest.seq;
-                if !self.store.read_seqs(seq..=seq).await?.messages.is_empty() {
-                    return Ok((session, true));
-                }
+            let seq = newest.seq;
+            if !self.store.read_seqs(seq..=seq).await?.messages.is_empty() {
+                newest.begin_again(said.is_tool_round);
+                newest.tried = now;
+                return Ok((session, true));
             }
         }
         let mut message = self.conversation.message(ChatRole::User, request.utterance());
         message.thread_id.clone_from(thread);
         let stored = self.store.append_message(message).await?;
         // Masking may have changed the words. The client will send them as it did.
-        let turn = Turn::new(sessions.digest(request.utterance()), &stored);
-        let continued = known.and_then(|(id, _)| sessions.session(id));
-        Ok(match continued {
-            Some(session) => {
-                session.push(turn);
-                (session.id, false)
+        let mut turn = Turn::new(sessions.digest(request.utterance()), &stored);
+        let Some((session, fit)) = known else {
+            return Ok((sessions.begin(said, stored.seq, vec![turn]), false));
+        };
+        if let Some(session) = sessions.session(session) {
+            if let Fit::Replaces(at) = fit {
+                turn.replaced = session
+                    .turns
+                    .drain(at..)
+                    .flat_map(|old| old.seqs().collect::<Vec<_>>())
+                    .collect();
             }
-            None => (sessions.begin(said, stored.seq, vec![turn]), false),
-        })
+            session.push(turn);
+        }
+        Ok((session, false))
+    }
+
+    /// Hides messages from prompts because newer ones took their place. They stay stored and readable.
+    pub(crate) async fn hide(&self, replaced: Vec<u64>) {
+        if replaced.is_empty() {
+            return;
+        }
+        let hide = move |profile: &mut Profile| profile.prune(replaced.iter().copied());
+        if let Err(error) = self.store.change_profile(Box::new(hide)).await {
+            tracing::warn!(%error, "messages that were replaced still stand in prompts");
+        }
     }
 
     /// Stores the calls and results that followed the newest utterance and are not stored yet.

@@ -58,8 +58,18 @@ pub(crate) enum Broken {
 
 impl Recorder {
     /// Notes why there is no answer.
-    pub(crate) fn failed(&self, kind: ErrorKind) {
+    pub(crate) async fn failed(&self, kind: ErrorKind) {
         self.progress.metrics.failed(kind);
+        self.tried(None).await;
+    }
+
+    /// Notes that this try to answer the utterance ended, and the id that the server gave to the answer.
+    async fn tried(&self, id: Option<String>) {
+        let mut sessions = self.scope.sessions.lock().await;
+        let id = id.map(|id| sessions.digest(&id));
+        if let Some(turn) = sessions.turn(self.session, self.utterance.seq) {
+            turn.tried(self.scope.store.clock().now().timestamp(), id);
+        }
     }
 
     /// Until when other turns of the conversation wait, if nothing comes for `limit`; `None` if none waits.
@@ -112,9 +122,8 @@ impl Recorder {
         if std::mem::replace(&mut self.progress.is_stored, true) {
             return;
         }
-        if let Some(id) = self.reader.id.take() {
-            self.scope.sessions.lock().await.name_answer(self.session, id);
-        }
+        let id = self.reader.id.take();
+        self.tried(id).await;
         let cut = match (self.reader.end, broken) {
             (Some(End::Whole), _) => None,
             (Some(End::Length), _) => Some("length"),
@@ -140,10 +149,11 @@ impl Recorder {
         match self.scope.conversation.store_answer(&self.utterance, answer).await {
             Ok(stored) => {
                 let mut sessions = self.scope.sessions.lock().await;
-                let digest = sessions.digest(&self.reader.text);
-                if let Some(turn) = sessions.turn(self.session, self.utterance.seq) {
-                    turn.answered(digest, stored.seq, cut.is_none());
-                }
+                let digest = sessions.answer_digest(&self.reader.text);
+                let turn = sessions.turn(self.session, self.utterance.seq);
+                let replaced = turn.map(|turn| turn.answered(digest, stored.seq, cut.is_none()));
+                drop(sessions);
+                self.scope.hide(replaced.unwrap_or_default()).await;
             }
             // The answer goes with its utterance.
             Err(Error::UtteranceForgotten) => {}

@@ -1,5 +1,5 @@
 //! Clients' sessions: which one a request continues. Clients send a session's messages with every request and give it no
-//! name, so it is recognised by digests of what was said in it. Kept in memory only.
+//! name, so it is recognised by digests of what was said and answered in it. Kept in memory only.
 
 mod fit;
 
@@ -13,14 +13,15 @@ use sottovoce::{ChatRole, StoredMessage};
 
 pub(crate) use fit::Fit;
 
+use crate::answer::spoken;
 use crate::request::{ChatRequest, Speaker};
 
 /// The most sessions of one conversation that are remembered.
 const SESSIONS: usize = 64;
 /// The most turns of one session that are remembered.
 const TURNS: usize = 512;
-/// The longest time, in seconds, after which the same words without an answer are a second try.
-const RETRY: i64 = 600;
+/// How many seconds after a try that got no answer the same words are another try.
+const RETRY: i64 = 60;
 
 /// The sessions of one conversation.
 #[derive(Default)]
@@ -39,23 +40,27 @@ pub(crate) struct Session {
     /// The number of its first utterance. What was said before that is added to its prompts.
     pub(crate) first: u64,
     pub(crate) turns: Vec<Turn>,
-    /// The ids of its answers, if the server gives them.
-    pub(crate) answers: Vec<String>,
 }
 
 /// An utterance of a session, and what followed it.
 pub(crate) struct Turn {
     digest: u64,
-    /// The utterance's number, and when it was said.
+    /// The utterance's number.
     pub(crate) seq: u64,
-    at: Timestamp,
+    /// When the newest try to answer it began or ended.
+    pub(crate) tried: Timestamp,
     /// The utterance, as long as it is the newest of the session.
     pub(crate) utterance: Option<Arc<StoredMessage>>,
     /// The numbers of its calls, results and answers.
     pub(crate) stored: Vec<u64>,
-    answer: Option<u64>,
+    /// The digests and numbers of its answers: of each one that was stored, since a client may show any of them.
+    answers: Vec<(u64, u64)>,
+    /// The digests of the ids that the server gave to its answers.
+    ids: Vec<u64>,
+    /// Messages that prompts hide once a whole answer is stored, because this turn replaces them.
+    pub(crate) replaced: Vec<u64>,
     /// Whether a whole answer is stored.
-    pub(crate) is_answered: bool,
+    is_answered: bool,
     /// How many of the client's lines after the utterance are stored.
     pub(crate) recorded: usize,
     /// The current time as the client gave it with this utterance.
@@ -73,7 +78,8 @@ pub(crate) struct Said {
     /// Whether tools were called since the newest of them.
     pub(crate) is_tool_round: bool,
     name: Option<String>,
-    previous: Option<String>,
+    /// The id of the answer that it continues.
+    previous: Option<u64>,
 }
 
 impl Sessions {
@@ -84,7 +90,7 @@ impl Sessions {
             answers: Vec::new(),
             is_tool_round: request.lines.last().is_some_and(|line| line.speaker == Speaker::Tool),
             name: request.session.clone(),
-            previous: request.previous.clone(),
+            previous: request.previous.as_deref().map(|id| self.digest(id)),
         };
         for line in &request.lines {
             match line.speaker {
@@ -94,7 +100,7 @@ impl Sessions {
                 }
                 Speaker::Assistant if !line.text.trim().is_empty() => {
                     if let Some(answer) = said.answers.last_mut() {
-                        *answer = Some(self.digest(&line.text));
+                        *answer = Some(self.answer_digest(&line.text));
                     }
                 }
                 Speaker::Assistant | Speaker::Tool => {}
@@ -108,20 +114,18 @@ impl Sessions {
         self.digests.hash_one(words.trim())
     }
 
-    /// Finds the session that a request continues, and how. It becomes the one that was used last.
+    /// The digest of an answer. Thoughts in it do not count, because some clients return them and others do not.
+    pub(crate) fn answer_digest(&self, words: &str) -> u64 {
+        self.digest(spoken(words))
+    }
+
+    /// The session that fits a request best, and how. It becomes the one that was used last.
     pub(crate) fn find(&mut self, said: &Said, now: Timestamp) -> Option<(u64, Fit)> {
-        let fits = self.sessions.iter().enumerate().rev().filter_map(|(at, session)| {
-            if session.name != said.name {
-                return None;
-            }
-            Some((at, session.fit(said, now)?))
-        });
+        let named = self.sessions.iter().enumerate().filter(|(_, known)| known.name == said.name);
+        let fits =
+            named.filter_map(|(at, session)| Some((fit::fit(said, &session.turns, now)?, at)));
         // Of equal fits, the one that was used last.
-        let best = fits.fold(None, |best: Option<(usize, Fit)>, (at, fit)| match best {
-            Some((_, known)) if known.strength() >= fit.strength() => best,
-            _ => Some((at, fit)),
-        });
-        let (at, fit) = best?;
+        let ((_, fit), at) = fits.max_by_key(|((common, fit), _)| (*common, fit.certainty()))?;
         let session = self.sessions.remove(at)?;
         let id = session.id;
         self.sessions.push_back(session);
@@ -136,8 +140,7 @@ impl Sessions {
     /// Begins a session with these turns, whose first utterance has the number `first`. Returns its id.
     pub(crate) fn begin(&mut self, said: &Said, first: u64, turns: Vec<Turn>) -> u64 {
         self.next += 1;
-        let session =
-            Session { id: self.next, name: said.name.clone(), first, turns, answers: Vec::new() };
+        let session = Session { id: self.next, name: said.name.clone(), first, turns };
         if self.sessions.len() >= SESSIONS {
             self.sessions.pop_front();
         }
@@ -148,13 +151,6 @@ impl Sessions {
     /// The turn of an utterance in a session, if both are still remembered.
     pub(crate) fn turn(&mut self, session: u64, seq: u64) -> Option<&mut Turn> {
         self.session(session)?.turns.iter_mut().rfind(|turn| turn.seq == seq)
-    }
-
-    /// Notes the id that the server gave to an answer.
-    pub(crate) fn name_answer(&mut self, session: u64, id: String) {
-        if let Some(session) = self.session(session) {
-            session.answers.push(id);
-        }
     }
 
     /// Rebuilds a session that is not remembered, from the newest stored messages: the turns of the request that
@@ -174,11 +170,15 @@ impl Sessions {
                 }
                 (ChatRole::Assistant | ChatRole::Tool, Some(turn)) => {
                     turn.stored.push(message.seq);
+                    turn.tried = message.message.timestamp;
                     turn.recorded += 1;
                     if message.message.role == ChatRole::Assistant {
-                        turn.answer = Some(self.digest(&message.message.content));
                         let is_whole = message.message.cut_off().is_none();
-                        turn.is_answered |= is_whole && message.message.tool_calls.is_empty();
+                        if message.message.tool_calls.is_empty() {
+                            let digest = self.answer_digest(&message.message.content);
+                            turn.answers.push((digest, message.seq));
+                            turn.is_answered |= is_whole;
+                        }
                     }
                 }
                 _ => {}
@@ -193,14 +193,6 @@ impl Sessions {
 }
 
 impl Session {
-    /// How a request continues this session.
-    fn fit(&self, said: &Said, now: Timestamp) -> Option<Fit> {
-        if let Some(previous) = &said.previous {
-            return self.answers.contains(previous).then_some(Fit::Continues(fit::Common::NAMED));
-        }
-        fit::fit(said, &self.turns, now)
-    }
-
     /// Adds a turn.
     pub(crate) fn push(&mut self, turn: Turn) {
         if self.turns.len() >= TURNS {
@@ -225,10 +217,12 @@ impl Turn {
         Self {
             digest,
             seq: utterance.seq,
-            at: utterance.message.timestamp,
+            tried: utterance.message.timestamp,
             utterance: Some(Arc::clone(utterance)),
             stored: Vec::new(),
-            answer: None,
+            answers: Vec::new(),
+            ids: Vec::new(),
+            replaced: Vec::new(),
             is_answered: false,
             recorded: 0,
             time: None,
@@ -236,10 +230,33 @@ impl Turn {
         }
     }
 
-    /// Notes the answer that was stored last.
-    pub(crate) fn answered(&mut self, digest: u64, seq: u64, is_whole: bool) {
+    /// Begins another answer to the utterance. Once it is whole, prompts hide what it replaces.
+    pub(crate) fn begin_again(&mut self, is_tool_round: bool) {
+        self.is_answered = false;
+        if is_tool_round {
+            self.replaced.extend(self.answers.iter().map(|(_, seq)| *seq));
+        } else {
+            self.replaced.extend(&self.stored);
+            self.recorded = 0;
+        }
+    }
+
+    /// Notes the end of a try, and the id that the server gave to the answer.
+    pub(crate) fn tried(&mut self, now: Timestamp, id: Option<u64>) {
+        self.tried = now;
+        self.ids.extend(id);
+    }
+
+    /// Notes the answer that was stored last. Returns the messages that prompts hide from now on.
+    pub(crate) fn answered(&mut self, digest: u64, seq: u64, is_whole: bool) -> Vec<u64> {
         self.stored.push(seq);
-        self.answer = Some(digest);
+        self.answers.push((digest, seq));
         self.is_answered |= is_whole;
+        if is_whole { std::mem::take(&mut self.replaced) } else { Vec::new() }
+    }
+
+    /// Its messages, and those that it replaces.
+    pub(crate) fn seqs(&self) -> impl Iterator<Item = u64> + '_ {
+        std::iter::once(self.seq).chain(self.stored.iter().chain(&self.replaced).copied())
     }
 }

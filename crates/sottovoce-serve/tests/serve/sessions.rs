@@ -1,5 +1,6 @@
 //! Clients' sessions: what is sent again is not stored again.
 
+use jiff::SignedDuration;
 use serde_json::json;
 use sottovoce::{ConversationStore, Scope};
 
@@ -24,22 +25,105 @@ async fn a_request_that_failed_and_is_sent_again_is_one_utterance() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_made_again_belongs_to_the_same_utterance() {
+async fn the_same_two_utterances_on_a_second_day_are_stored_again_with_what_was_said_between() {
+    let served = Served::start().await;
+    for (day, answer) in ["Sunny.", "Rainy.", "Rainy."].into_iter().enumerate() {
+        let mut client = Client::new();
+        served.stub.next(Answer::saying(&[&format!("Morning, day {day}.")]));
+        client.say(&served, PATH, "Good morning.").await;
+        served.stub.next(Answer::saying(&[answer]));
+        let got = client.say(&served, PATH, "What is the weather?").await;
+        assert_eq!(got.header("x-sottovoce-history"), (6 * day).to_string());
+        Client::new().say(&served, PATH, &format!("I moved on day {day}.")).await;
+        served.clock.advance(SignedDuration::from_hours(24));
+    }
+    let stored = served.messages(&named("kitchen")).await;
+    let said = |words: &str| stored.iter().filter(|(_, said)| said == words).count();
+    assert_eq!((said("Good morning."), said("What is the weather?")), (3, 3));
+    assert_eq!(stored.len(), 18, "{stored:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_utterances_are_stored_again_after_a_restart_and_with_the_same_answers() {
+    let mut served = Served::start().await;
+    for restarts in [false, true] {
+        for _ in 0..2 {
+            let mut client = Client::new();
+            client.say(&served, PATH, "Turn on the light.").await;
+            if restarts {
+                served.restart().await;
+            }
+            client.say(&served, PATH, "Yes.").await;
+        }
+    }
+    let exchange = [("user", "Yes."), ("assistant", "Fine.")];
+    let session =
+        [("user", "Turn on the light."), ("assistant", "Fine."), exchange[0], exchange[1]];
+    served.holds(&named("kitchen"), &[session; 4].concat()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_that_got_no_answer_are_said_again_a_minute_later() {
+    let served = Served::start().await;
+    let mut client = Client::new();
+    client.messages.push(json!({ "role": "user", "content": "Next song." }));
+    for _ in 0..2 {
+        served.stub.next(Answer::refusal(500, "boom"));
+        assert_eq!(served.post(PATH, client.body()).await.status, 500);
+        served.clock.advance(SignedDuration::from_secs(61));
+    }
+    served.holds(&named("kitchen"), &[("user", "Next song."); 2]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_made_again_replaces_the_older_one_in_prompts_and_both_stay_stored() {
     let served = Served::start().await;
     let mut client = Client::new();
     client.say(&served, PATH, "Hello.").await;
     client.say(&served, PATH, "How are you?").await;
     client.messages.pop();
-    served.stub.next(Answer::saying(&["Splendid."]));
-    served.post(PATH, client.body()).await;
+    for words in ["Splendid.", "Marvellous."] {
+        served.stub.next(Answer::saying(&[words]));
+        served.post(PATH, client.body()).await;
+        assert_eq!(served.get("/s/kitchen/receipt").await.json()["repeated"], true);
+    }
     let wanted = [
         ("user", "Hello."),
         ("assistant", "Fine."),
         ("user", "How are you?"),
         ("assistant", "Fine."),
         ("assistant", "Splendid."),
+        ("assistant", "Marvellous."),
     ];
     served.holds(&named("kitchen"), &wanted).await;
+    Client::new().say(&served, PATH, "Good evening.").await;
+    let system = served.last_forwarded()["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(system.contains("Marvellous.") && !system.contains("Splendid."), "{system}");
+    assert_eq!(system.matches("Fine.").count(), 1, "{system}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_utterance_replaces_the_older_one_and_what_followed_in_prompts() {
+    let served = Served::start().await;
+    let mut client = Client::new();
+    client.say(&served, PATH, "Hello.").await;
+    let before = client.clone();
+    client.say(&served, PATH, "My cat is called Minka.").await;
+    client.say(&served, PATH, "She is three.").await;
+    // Until the edited one has its answer, nothing is hidden.
+    let mut edited = before.clone();
+    served.stub.next(Answer::refusal(500, "boom"));
+    edited.messages.push(json!({ "role": "user", "content": "My cat is called Felix." }));
+    served.post(PATH, edited.body()).await;
+    assert_eq!(served.store(&named("kitchen")).await.profile().await.unwrap().pruned(), 0);
+    edited.messages.pop();
+    edited.say(&served, PATH, "My cat is called Felix.").await;
+    edited.say(&served, PATH, "He is four.").await;
+    assert_eq!(served.messages(&named("kitchen")).await.len(), 10, "nothing is deleted");
+    Client::new().say(&served, PATH, "Good evening.").await;
+    let system = served.last_forwarded()["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(system.contains("Hello.") && system.contains("Felix") && system.contains("four"));
+    assert!(!system.contains("Minka") && !system.contains("three"), "{system}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
