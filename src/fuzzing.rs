@@ -25,7 +25,7 @@ use crate::store::record::head::Head;
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::persona::in_force;
-use crate::store::record::seq_set::SeqSet;
+use crate::store::record::seq_set::forget_record::ForgetRecord;
 use crate::store::scopes;
 use crate::store::{ConversationStore, Profile, StoreOptions};
 use crate::transfer::import::{Backup, OpenStore};
@@ -86,9 +86,10 @@ pub fn head(bytes: &[u8]) {
     if let Some(head) = Head::parse(bytes) {
         assert_eq!(Head::parse(&head.to_plaintext()), Some(head));
     }
-    if let Some(erased) = SeqSet::parse(bytes) {
-        let written = serde_json::to_vec(&erased).unwrap();
-        assert_eq!(SeqSet::parse(&written), Some(erased.clone()));
+    if let Some(record) = ForgetRecord::parse(bytes) {
+        let written = serde_json::to_vec(&record).unwrap();
+        assert_eq!(ForgetRecord::parse(&written).as_ref(), Some(&record));
+        let erased = record.erased;
         assert!(erased.ranges().all(|range| erased.contains(*range.start())));
         assert!(erased.holes().all(|hole| !erased.intersects(&hole)));
         assert_eq!(erased.without(&erased).count(), 0);

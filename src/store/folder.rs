@@ -28,7 +28,7 @@ use crate::store::record::layout::{ARTIFACTS, HEAD, PACKS, RECALL, SNAPSHOTS, VA
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::retention::Retention;
-use crate::store::record::seq_set::SeqSet;
+use crate::store::record::seq_set::forget_record::ForgetRecord;
 
 /// How long a read waits for a writer before it decides that the folder is incomplete.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ pub(crate) struct Listing {
 #[derive(Debug, Clone)]
 pub(crate) enum Opened {
     Message(Arc<StoredMessage>),
-    Forget(SeqSet),
+    Forget(ForgetRecord),
     Skipped(FindingKind),
     /// The file was listed but has vanished since.
     Gone,

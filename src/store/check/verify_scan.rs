@@ -94,8 +94,8 @@ impl VerifyScan {
         self.referred.extend(references(&opened));
         match opened {
             Opened::Message(_) => self.add_loose(name),
-            Opened::Forget(ranges) => {
-                self.erased.extend(ranges.ranges());
+            Opened::Forget(record) => {
+                self.erased.extend(record.erased.ranges());
                 self.add_loose(name);
             }
             Opened::Skipped(FindingKind::Unopenable) => self.unopenable.push(name),

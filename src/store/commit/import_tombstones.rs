@@ -177,9 +177,8 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Option<Findin
     Ok(kind.map(|kind| kind.in_file(Document::Imports.file_name())))
 }
 
-/// Records messages that are about to be forgotten. Doing this first means that an interruption leaves at most a recorded
-/// message that still exists, which is harmless. A list that does not open does not prevent forgetting. An outdated list
-/// stays outdated until a repair.
+/// Records messages that are forgotten. Other devices delete what this list says, so no message may be in it that is
+/// still here. A list that does not open does not prevent forgetting. An outdated list stays outdated until a repair.
 pub(crate) fn note(
     committer: &Committer<'_>,
     tail: &mut Tail,

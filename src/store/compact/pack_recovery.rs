@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::error::Result;
 use crate::store::commit::committer::Committer;
 use crate::store::compact::{Compactor, FANOUT, packable};
-use crate::store::delete::forget::remove_packed;
+use crate::store::delete::forget::{remove_packed, settle_packed};
 use crate::store::delete::forget_plan::ForgetReport;
 use crate::store::folder::Folder;
 use crate::store::pack::check::PackAudit;
@@ -40,17 +40,18 @@ impl Compactor {
         if self.is_off {
             return;
         }
-        if let Err(error) = self.try_to_recover(committer.folder, tail, previous) {
+        if let Err(error) = self.try_to_recover(committer, tail, previous) {
             self.give_up("tidying up packs", &error);
         }
     }
 
     fn try_to_recover(
         &mut self,
-        folder: &Folder,
+        committer: &Committer<'_>,
         tail: &mut Tail,
         previous: PreviousWriter,
     ) -> Result<()> {
+        let folder = committer.folder;
         if previous != PreviousWriter::Finished {
             folder.packs.remove_temp_files()?;
             let mut listing = folder.list()?;
@@ -68,6 +69,11 @@ impl Compactor {
         }
         let forgotten = tail.erased.count();
         tail.unpurged.retain(|pack| !self.purged.contains(&(*pack, forgotten)));
+        let searched = tail.unpurged.clone();
+        let holding = settle_packed(committer, tail, &searched)?;
+        let others = searched.into_iter().filter(|pack| !holding.contains(pack));
+        self.purged.extend(others.map(|pack| (pack, forgotten)));
+        tail.unpurged = holding;
         while let Some(&pack) = tail.unpurged.last() {
             let mut purged = ForgetReport::default();
             remove_packed(folder, &[pack], &tail.erased, &mut purged)?;

@@ -3,44 +3,48 @@
 use crate::store::delete::forget_plan::ForgetReport;
 use std::collections::BTreeSet;
 
-use crate::error::{Error, Result};
-use crate::scope::Scope;
+use crate::error::Result;
 use crate::store::artifact::artifact_files;
 use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
 use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::folder::{Folder, Listing, Opened, segments};
-use crate::store::pack::purge::purge;
+use crate::store::pack::purge::{purge, visit_forgotten};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
-use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage};
+use crate::store::record::encoding::StoredMessage;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
 use crate::store::record::seq_set::SeqSet;
+use crate::store::record::seq_set::forget_record::ForgetRecord;
 use crate::store::settings::profile::Profile;
 
 /// References in messages that are about to be forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct MessageRefs {
+    /// The numbers that somebody wants forgotten.
+    wanted: SeqSet,
     tombstones: ImportTombstones,
     /// The artifacts that have the messages' own words.
     moved: BTreeSet<String>,
 }
 
 impl MessageRefs {
-    /// Notes a message that somebody wants forgotten. No import is to bring it back, even from another store that has it.
-    pub(crate) fn note_unwanted(&mut self, scope: &Scope, stored: &StoredMessage) {
-        let origin = Origin::of_stored(scope, stored.seq, &stored.message);
-        self.tombstones.origins.extend(origin);
-        self.moved.extend(stored.message.moved_to().map(str::to_owned));
+    /// For messages of which somebody wants these forgotten. Limits remove the others.
+    pub(crate) fn wanting(wanted: SeqSet) -> Self {
+        Self { wanted, ..Self::default() }
     }
 
-    /// Notes a message that limits remove.
+    /// Notes a message. If somebody wants it forgotten, no import is to bring it back, even from another store that has it.
     pub(crate) fn note(&mut self, stored: &StoredMessage) {
-        self.tombstones.expired.extend(Origin::of(&stored.message));
-        self.moved.extend(stored.message.moved_to().map(str::to_owned));
+        let StoredMessage { scope, seq, message, .. } = stored;
+        match self.wanted.contains(*seq) {
+            true => self.tombstones.origins.extend(Origin::of_stored(scope, *seq, message)),
+            false => self.tombstones.expired.extend(Origin::of(message)),
+        }
+        self.moved.extend(message.moved_to().map(str::to_owned));
     }
 
     /// The ids of the artifacts that hold their words.
@@ -100,23 +104,21 @@ pub(crate) fn erase_surveyed(
     let newly = erased.without(&tail.erased);
     // The new forget record replaces earlier ones, which are removed with the files.
     let erased = erased.with(&tail.forgets);
-    let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
-        reason: "the forgotten numbers cannot be written as JSON",
-    })?;
-    if plaintext.len() > LONGEST_RECORD {
-        return Err(Error::InvalidMessage {
-            reason: "too many separate ranges for one forget record",
-        });
+    let mut wanted = refs.wanted.clone();
+    if !tail.unpurged.is_empty() {
+        // Nobody could finish these yet.
+        wanted.extend(tail.wanted.ranges());
     }
-    import_tombstones::note(committer, tail, &refs.tombstones)?;
-    // Segments of the search index and these artifacts have the messages' words.
+    let record = ForgetRecord { erased: erased.clone(), wanted };
+    let plaintext = record.to_plaintext()?;
+    // Segments of the search index have the messages' words. They can be made again.
     segments::remove(committer.folder, &newly)?;
-    artifact_files::delete(committer, tail, refs.moved.iter().map(String::as_str))?;
     let name = committer.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
     tail.last_seq = name.seq;
     tail.forgets.push(name);
     committer.acknowledge(tail)?;
 
+    settle(committer, tail, refs)?;
     let Listing { mut names, mut packs, .. } = committer.folder.list()?;
     names.retain(|name| erased.contains(name.seq));
     let mut forgotten =
@@ -126,6 +128,45 @@ pub(crate) fn erase_surveyed(
     remove_packed(committer.folder, &packs, &erased, &mut forgotten)?;
     *tail = Tail::load_alone(committer.folder, 0, None)?;
     Ok(forgotten)
+}
+
+/// Notes the tombstones of forgotten messages and deletes their artifacts. Call it after their forget record is durable,
+/// so that no device and no import goes by a forgetting that never came about, and before their files go, which tell a
+/// writer after an interruption what is left to do.
+fn settle(committer: &Committer<'_>, tail: &mut Tail, refs: &MessageRefs) -> Result<()> {
+    import_tombstones::note(committer, tail, &refs.tombstones)?;
+    artifact_files::delete(committer, tail, refs.moved.iter().map(String::as_str))
+}
+
+/// Finishes forgettings whose writer was interrupted, and removes forgotten files that came back.
+pub(crate) fn finish(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
+    let names = std::mem::take(&mut tail.resurrected);
+    let mut refs = MessageRefs::wanting(tail.wanted.clone());
+    for name in &names {
+        if let Opened::Message(stored) = committer.folder.open(*name)? {
+            refs.note(&stored);
+        }
+    }
+    settle(committer, tail, &refs)?;
+    remove_erased(committer.folder, &names, &tail.erased).map(drop)
+}
+
+/// The same for packs that may hold forgotten messages. Returns those that do.
+pub(crate) fn settle_packed(
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+    packs: &[PackName],
+) -> Result<Vec<PackName>> {
+    let mut refs = MessageRefs::wanting(tail.wanted.clone());
+    let mut holding = Vec::new();
+    for &name in packs {
+        let note = |stored: &StoredMessage| refs.note(stored);
+        if visit_forgotten(committer.folder, name, &tail.erased, note)? {
+            holding.push(name);
+        }
+    }
+    settle(committer, tail, &refs)?;
+    Ok(holding)
 }
 
 /// Passes each message that is about to be forgotten to a callback.
@@ -179,7 +220,7 @@ pub(crate) fn remove_erased(
                 folder.directory.remove(&name.to_string())?;
                 forgotten.removed.push(message.seq);
             }
-            Opened::Forget(ranges) if ranges.without(erased).is_empty() => {
+            Opened::Forget(record) if record.erased.without(erased).is_empty() => {
                 folder.directory.remove(&name.to_string())?;
             }
             Opened::Forget(_) => {}

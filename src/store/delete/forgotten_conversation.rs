@@ -5,7 +5,7 @@
 use crate::store::settings::forgotten_conversations::ForgottenConversation;
 
 use crate::crypto::fingerprint;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::commit::committer::Committer;
 use crate::store::folder::Folder;
@@ -13,6 +13,7 @@ use crate::store::read::tail::Tail;
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
 use crate::store::record::seq_set::SeqSet;
+use crate::store::record::seq_set::forget_record::ForgetRecord;
 use crate::store::settings::profile;
 
 /// The conversation's id in that list: a digest, so that the list names nobody.
@@ -39,9 +40,7 @@ pub(crate) fn record(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let Some(ForgottenConversation { last, at }) = find(committer.folder)? else { return Ok(()) };
     let Some(before) = last.checked_sub(1).filter(|before| *before > 0) else { return Ok(()) };
     let erased: SeqSet = std::iter::once(1..=before).collect();
-    let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
-        reason: "the forgotten numbers cannot be written as JSON",
-    })?;
+    let plaintext = ForgetRecord { erased, ..ForgetRecord::default() }.to_plaintext()?;
     let name = RecordName { time: NameTime::try_from(at)?, seq: last, kind: RecordKind::Forget };
     committer.folder.publish(committer.key, name, &plaintext)?;
     tail.last_seq = last;

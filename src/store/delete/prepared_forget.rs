@@ -44,10 +44,10 @@ impl Prepared {
         let related = with_copies(reader, tail, &snapshots, plan.asked.clone())?;
         // What the limits hide is not to take the place of what goes.
         let hidden = cleanup::hidden_now(reader, committer, tail)?.without(&related);
-        let mut refs = MessageRefs::default();
         let concerned = related.without(&tail.erased);
+        let mut refs = MessageRefs::wanting(concerned.clone());
         survey(reader, tail, &concerned, UnreadablePolicy::Refused, |stored| {
-            refs.note_unwanted(&reader.folder.scope, stored);
+            refs.note(stored);
             plan.note(stored);
         })?;
         let concerned = hidden.without(&tail.erased);

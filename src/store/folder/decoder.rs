@@ -9,7 +9,7 @@ use crate::store::record::encoding;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::FindingKind;
 use crate::store::record::name::RecordName;
-use crate::store::record::seq_set::SeqSet;
+use crate::store::record::seq_set::forget_record::ForgetRecord;
 
 /// Opens records one after another without allocating for each.
 pub(crate) struct RecordDecoder<'a> {
@@ -42,7 +42,7 @@ impl<'a> RecordDecoder<'a> {
                 Err(kind) => return Ok(Opened::Skipped(kind)),
             };
         let opened = if name.is_forget() {
-            SeqSet::parse(plaintext).map(Opened::Forget)
+            ForgetRecord::parse(plaintext).map(Opened::Forget)
         } else {
             encoding::decode(name, plaintext)
                 .map(|message| StoredMessage::new(&folder.scope, name, message))

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::store::folder::{Folder, Opened};
 use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{INCOMPLETE, OpenedPack, Pack, publish};
+use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
@@ -31,6 +32,26 @@ pub(crate) fn purge(folder: &Folder, packs: &[PackName], erased: &SeqSet) -> Res
         }
     }
     Ok(purged)
+}
+
+/// Passes each forgotten message in a pack to a callback. Returns whether the pack may have any.
+pub(crate) fn visit_forgotten(
+    folder: &Folder,
+    pack: PackName,
+    erased: &SeqSet,
+    mut visit: impl FnMut(&StoredMessage),
+) -> Result<bool> {
+    let OpenedPack::Pack(pack) = Pack::open(folder, pack)? else { return Ok(true) };
+    let mut has_any = false;
+    let mut lines = PackLines::new(&pack);
+    while let Some(line) = lines.next()? {
+        let Some(name) = line.name.filter(|name| erased.contains(name.seq)) else { continue };
+        has_any = true;
+        if let Opened::Message(stored) = folder.open_bytes(name, line.file())? {
+            visit(&stored);
+        }
+    }
+    Ok(has_any)
 }
 
 fn purge_one(

@@ -48,6 +48,7 @@ impl Tail {
             newest: names.first().map_or(NameTime::MIN, |name| name.time),
             erased: SeqSet::default(),
             forgets: Vec::new(),
+            wanted: SeqSet::default(),
             resurrected: Vec::new(),
             unpurged: Vec::new(),
             ahead: Vec::new(),

@@ -83,7 +83,7 @@ pub(crate) fn read(
 
 fn forget(reader: &Reader, name: RecordName) -> Result<Record> {
     match reader.folder.open(name)? {
-        Opened::Forget(erased) => Ok(Record { name, body: Body::Forget(erased) }),
+        Opened::Forget(record) => Ok(Record { name, body: Body::Forget(record.erased) }),
         _ => Err(Error::Damaged {
             place: name.to_string(),
             reason: "messages were forgotten meanwhile; try again",

@@ -40,6 +40,7 @@ enum ScanOutcome {
 #[derive(Default)]
 struct ForgetRecords {
     erased: SeqSet,
+    wanted: SeqSet,
     opened: Vec<(RecordName, SeqSet)>,
     skipped: Vec<Finding>,
 }
@@ -53,9 +54,10 @@ impl ForgetRecords {
         let mut forgets = Self::default();
         for name in names {
             match cache.open(name)? {
-                Opened::Forget(ranges) => {
-                    forgets.erased.extend(ranges.ranges());
-                    forgets.opened.push((name, ranges));
+                Opened::Forget(record) => {
+                    forgets.erased.extend(record.erased.ranges());
+                    forgets.wanted.extend(record.wanted.ranges());
+                    forgets.opened.push((name, record.erased));
                 }
                 Opened::Gone => return Ok(None),
                 Opened::Skipped(kind) => forgets.skipped.push(kind.in_file(name.to_string())),
@@ -141,7 +143,7 @@ impl Tail {
 
         let (forgets, mut names): (Vec<_>, Vec<_>) =
             listing.names.into_iter().partition(|name| name.is_forget());
-        let Some(ForgetRecords { erased, opened, skipped: mut unopened }) =
+        let Some(ForgetRecords { erased, wanted, opened, skipped: mut unopened }) =
             ForgetRecords::open(&mut cache, forgets.into_iter())?
         else {
             return Ok(ScanOutcome::Changed);
@@ -218,6 +220,7 @@ impl Tail {
             whole: false,
             skipped,
             erased,
+            wanted,
             forgets: in_force,
         };
         // Even for n = 0 the newest record's time is needed. A writer also needs the records that the head will name.

@@ -37,6 +37,8 @@ pub(crate) struct Tail {
     /// The time of the newest record that was not forgotten.
     pub(crate) newest: NameTime,
     pub(crate) erased: SeqSet,
+    /// The numbers that somebody wanted forgotten, as the forget records there say. Known only after a scan.
+    pub(crate) wanted: SeqSet,
     /// The forget records in force.
     pub(crate) forgets: Vec<RecordName>,
     /// Forgotten files that are there again.

@@ -105,8 +105,10 @@ async fn an_artifact_is_there_whole_or_not_at_all_whatever_fails() {
                 }
                 assert!(op == 1 || has(&kept).await, "{what}");
                 let there = store.read_seqs(result..=result).await.unwrap().messages.len();
-                assert!(op == 2 || (there == 1 && has(&moved).await), "{what}");
+                assert!(there == 0 || has(&moved).await, "{what}: a message without its artifact");
+                assert!(op == 2 || there == 1, "{what}");
                 store.append_message(said("next")).await.unwrap();
+                assert_eq!(has(&moved).await, there == 1, "{what}: words of what is gone");
                 is_sound(&store, &what).await;
                 // A second try succeeds.
                 match op {

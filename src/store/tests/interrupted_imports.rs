@@ -13,7 +13,10 @@ use crate::store::record::import_digest::Origin;
 use crate::store::tests::failing_storage::{
     Call, FaultyDirectory, no_files, no_space, not_durable, said,
 };
-use crate::store::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
+use crate::store::{
+    ConversationStore, Document, FileConversationStore, FindingKind, HiddenMessages, Retention,
+    StoreOptions, StoredMessage,
+};
 use crate::{ChatMessage, EncryptionKey, Error};
 
 const ERRORS: [fn(&Path) -> Error; 3] = [no_space, not_durable, no_files];
@@ -37,6 +40,13 @@ fn foreign() -> Vec<ChatMessage> {
 async fn there(store: &FileConversationStore) -> Vec<Origin> {
     let messages = store.read_seqs(1..=u64::MAX).await.unwrap().messages;
     messages.iter().filter_map(|stored| Origin::of(&stored.message)).collect()
+}
+
+/// The origins of all messages, of those that were said here too.
+async fn all_there(store: &FileConversationStore) -> BTreeSet<Origin> {
+    let messages = store.read_seqs(1..=u64::MAX).await.unwrap().messages;
+    let origin = |m: &Arc<StoredMessage>| Origin::of_stored(&m.scope, m.seq, &m.message);
+    messages.iter().filter_map(origin).collect()
 }
 
 async fn noted(store: &FileConversationStore) -> BTreeSet<Origin> {
@@ -78,27 +88,69 @@ async fn an_import_that_fails_at_any_step_stores_all_of_a_pack_or_none_and_is_go
 }
 
 #[tokio::test]
-async fn a_forgetting_that_fails_at_any_step_leaves_every_import_there_or_noted() {
+async fn a_forgetting_that_fails_at_any_step_notes_what_is_gone_and_nothing_that_is_here() {
     for error in ERRORS {
         for after in 0.. {
             let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
             let store = open(&faulty).await;
             store.import_after(0, 0, foreign()).await.unwrap().unwrap();
-            let all: BTreeSet<_> = there(&store).await.into_iter().collect();
+            // In files of their own.
+            store.append_message(said("own")).await.unwrap();
+            store.append_message(said("own too")).await.unwrap();
+            let all = all_there(&store).await;
             faulty.fail(Call::Any, after, 1, error);
-            let forgotten = store.forget(&[2..=4, 9..=9]).await;
+            let forgotten = store.forget(&[2..=4, 9..=9, 12..=12]).await;
             if !faulty.was_reached() {
                 forgotten.unwrap();
                 faulty.fail(Call::Any, 0, 0, error);
-                assert_eq!((there(&store).await.len(), noted(&store).await.len()), (6, 4));
+                assert_eq!((all_there(&store).await.len(), noted(&store).await.len()), (7, 5));
                 break;
             }
             let store = open(&faulty).await;
-            let mut accounted = noted(&store).await;
-            accounted.extend(there(&store).await);
-            assert_eq!(accounted, all, "after {after} calls");
+            let overlap = |noted: &BTreeSet<_>, there: &BTreeSet<_>| (noted & there).len();
+            let (early, before) = (noted(&store).await, all_there(&store).await);
+            assert_eq!(overlap(&early, &before), 0, "a message here is noted after {after} calls");
+            // The next writer finishes it, or nothing has happened.
+            store.append_message(said("next")).await.unwrap();
+            let (noted, mut there) = (noted(&store).await, all_there(&store).await);
+            there.retain(|origin| all.contains(origin));
+            assert!([0, 5].contains(&noted.len()), "{} after {after} calls", noted.len());
+            assert_eq!((overlap(&noted, &there), &noted | &there), (0, all), "{after} calls");
+            assert_eq!(there, before, "{after} calls");
         }
     }
+}
+
+#[tokio::test]
+async fn what_limits_remove_with_a_forgotten_message_is_never_told_to_others_whatever_fails() {
+    let (mut calls, mut finished) = (0, 0);
+    loop {
+        let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
+        let store = open(&faulty).await;
+        store.import_after(0, 0, foreign()).await.unwrap().unwrap();
+        store.append_message(said("own")).await.unwrap();
+        let four = Some(Retention::FOREVER.max_messages(4));
+        let effect = store.limits_effect(four).await.unwrap();
+        store.change_limits(four, HiddenMessages::Keep, &effect).await.unwrap();
+        faulty.fail(Call::Any, calls, 1, no_space);
+        let forgotten = store.forget(&[10..=10]).await;
+        let is_last = !faulty.was_reached();
+        faulty.fail(Call::Any, 0, 0, no_space);
+        let store = open(&faulty).await;
+        store.append_message(said("next")).await.unwrap();
+        let list = store.read_document(Document::Imports).await.unwrap();
+        let list = list.map(|bytes| ImportTombstones::parse(&bytes).unwrap()).unwrap_or_default();
+        let counts = (list.origins.len(), list.expired.len());
+        assert!(counts == (0, 0) || counts == (1, 7), "{counts:?} after {calls} calls");
+        let is_here = !store.read_seqs(10..=10).await.unwrap().messages.is_empty();
+        assert_eq!(counts == (0, 0), is_here, "after {calls} calls");
+        finished += usize::from(counts.0 == 1 && forgotten.is_err());
+        if is_last {
+            break;
+        }
+        calls += 1;
+    }
+    assert!(finished > 2, "a writer has finished what another began: {finished}");
 }
 
 #[tokio::test]

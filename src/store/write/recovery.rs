@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::store::commit::committer::Committer;
 use crate::store::compact::Compactor;
 use crate::store::compact::pack_recovery::{PreviousWriter, make_durable};
-use crate::store::delete::forget::remove_erased;
+use crate::store::delete::forget;
 use crate::store::delete::forgotten_conversation;
 use crate::store::folder::HeadState;
 use crate::store::read::reader::Reader;
@@ -70,7 +70,7 @@ pub(super) fn prepare(
     }
     committer.acknowledge_profile(tail)?;
     if !tail.resurrected.is_empty() {
-        remove_erased(committer.folder, &take(&mut tail.resurrected), &tail.erased)?;
+        forget::finish(committer, tail)?;
     }
     compactor.recover(committer, tail, before);
     Ok(())

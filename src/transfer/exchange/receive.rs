@@ -100,7 +100,7 @@ impl Exchange {
         }
     }
 
-    /// Notes what was forgotten elsewhere, and then forgets what is here of it.
+    /// Forgets what is here of what was forgotten elsewhere, and notes all of it.
     async fn forget(
         &self,
         forgotten: BTreeSet<Origin>,
@@ -110,17 +110,30 @@ impl Exchange {
         if forgotten.is_empty() {
             return Ok(());
         }
+        // What is noted is told to others too, so the messages go first.
+        self.forget_those_here(&forgotten, known, received).await?;
         let forgotten = Arc::new(forgotten);
         let noted = Arc::clone(&forgotten);
         self.store.write(move |writer| writer.note_forgotten(&noted)).await?;
+        // Another process may have received some of them before they were noted.
+        self.forget_those_here(&forgotten, known, received).await
+    }
+
+    async fn forget_those_here(
+        &self,
+        forgotten: &BTreeSet<Origin>,
+        known: &mut Known,
+        received: &mut Received,
+    ) -> Result<()> {
         known.catch_up(&self.store).await?;
-        let numbers = known.numbers(&forgotten);
-        if !numbers.is_empty() {
-            let report = self.store.forget(&numbers).await?;
-            received.removed = report.removed.len();
-            for finding in &report.left {
-                tracing::warn!(kind = finding.kind.code(), file = finding.file, "not removed");
-            }
+        let numbers = known.numbers(forgotten);
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let report = self.store.forget(&numbers).await?;
+        received.removed += report.removed.len();
+        for finding in &report.left {
+            tracing::warn!(kind = finding.kind.code(), file = finding.file, "not removed");
         }
         Ok(())
     }

@@ -38,8 +38,8 @@ impl Known {
         let reader = Arc::clone(store.reader());
         (self.there, self.seen, self.noted, self.forgotten) = blocking(move || {
             let seen = there.catch_up(&reader)?;
-            // The list of forgotten messages is read after the messages: forgetting writes the list first, so that a
-            // message forgotten meanwhile is found in one of the two. The profile says whether there must be a list.
+            // A message that is being forgotten meanwhile may be in neither. Then the list gets another revision than
+            // this one, and nothing is stored before both are read again. The profile says whether there must be a list.
             let noted = reader.settings()?.imports;
             Ok((there, seen, noted, import_tombstones::all(&reader)?))
         })
