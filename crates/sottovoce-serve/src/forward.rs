@@ -1,13 +1,14 @@
 //! Forwards requests to the model server, and passes its answers on as they come.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderName,
-    HeaderValue, ORIGIN, REFERER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    HeaderValue, ORIGIN, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, REFERER, SET_COOKIE, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, Method, Response};
 use reqwest::{Body as Sent, Client, Request, Url, redirect, retry};
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
 use crate::record::{Broken, Recorder};
+use crate::request::Object;
 
 /// The longest time to establish a connection.
 const CONNECTING: Duration = Duration::from_secs(5);
@@ -33,16 +35,26 @@ pub(crate) const UNREAD: Duration = Duration::from_secs(120);
 const STALLED: Duration = Duration::from_secs(5);
 /// How many pieces of an answer wait for a client that reads slowly.
 const WAITING: usize = 16;
+/// How many bytes of an answer are read before its head goes on, if its first line tells where the model runs.
+const FIRST: usize = 1 << 20;
 
-/// Headers that belong to one connection, or that are this server's own matter.
-const NOT_FORWARDED: [HeaderName; 12] = [
-    HOST,
+/// Headers that belong to one connection, as do those that `Connection` names.
+const OF_CONNECTION: [HeaderName; 9] = [
     CONNECTION,
-    CONTENT_LENGTH,
-    TRANSFER_ENCODING,
+    HeaderName::from_static("keep-alive"),
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    HeaderName::from_static("proxy-connection"),
     TE,
     TRAILER,
+    TRANSFER_ENCODING,
     UPGRADE,
+];
+
+/// Headers of a request that are this server's own matter.
+const NOT_FORWARDED: [HeaderName; 8] = [
+    HOST,
+    CONTENT_LENGTH,
     EXPECT,
     // Its key is for this server.
     AUTHORIZATION,
@@ -50,7 +62,24 @@ const NOT_FORWARDED: [HeaderName; 12] = [
     // An answer must be readable on its way.
     ACCEPT_ENCODING,
     ORIGIN,
+    REFERER,
 ];
+
+/// The headers of a message that go on.
+fn end_to_end(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+    let named = headers.get_all(CONNECTION).into_iter().filter_map(|names| names.to_str().ok());
+    let named: Vec<&str> = named.flat_map(|names| names.split(',')).map(str::trim).collect();
+    headers.iter().filter(move |(name, _)| {
+        let is_named = named.iter().any(|named| name.as_str().eq_ignore_ascii_case(named));
+        !is_named && !OF_CONNECTION.contains(name)
+    })
+}
+
+/// Whether a header of an answer goes on. Cookies count for every port of a machine, so they would be those of other
+/// servers, and this server's own headers are not for others to write.
+fn is_passed_on(name: &HeaderName) -> bool {
+    *name != SET_COOKIE && !name.as_str().starts_with("x-sottovoce-")
+}
 
 /// The model server.
 pub(crate) struct Upstream {
@@ -69,6 +98,8 @@ pub(crate) struct Upstream {
 pub(crate) enum Failed {
     /// The model server cannot be reached; with the operating system's reason.
     Unreachable(String),
+    /// The answer says that it comes from other people's machines, and those may not be asked.
+    Remote,
     /// The client left, or this server stops.
     Ended,
 }
@@ -113,15 +144,17 @@ impl Upstream {
         body: Bytes,
     ) -> Result<Request, Failed> {
         let mut url = self.base.clone();
-        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        let path = format!("{}{path}", self.base.path().trim_end_matches('/'));
+        url.set_path(&path);
+        if url.path() != path {
+            return Err(Failed::Unreachable("the path is not what it seems".to_owned()));
+        }
         url.set_query(query);
         // The builder moves user name and password from the address into a header.
         let request = self.client.request(method, url).build();
         let mut request = request.map_err(|error| unreachable(&error.without_url()))?;
-        for (name, value) in headers {
-            if !NOT_FORWARDED.contains(name) && *name != REFERER {
-                request.headers_mut().append(name, value.clone());
-            }
+        for (name, value) in end_to_end(headers).filter(|(name, _)| !NOT_FORWARDED.contains(name)) {
+            request.headers_mut().append(name, value.clone());
         }
         if let Some(key) = &self.key {
             let bearer = Zeroizing::new(format!("Bearer {}", **key));
@@ -142,11 +175,11 @@ impl Upstream {
     /// # Errors
     /// Fails if the server cannot tell.
     pub(crate) async fn is_forbidden(&self, model: &str) -> Result<bool> {
-        if self.allow_cloud || model.is_empty() {
-            return Ok(false);
-        }
         let server = match &self.server {
+            _ if self.allow_cloud => return Ok(false),
             ModelServer::OpenAi(server) => return Ok(!server.is_near()),
+            // Ollama answers nothing without a model.
+            _ if model.is_empty() => return Ok(false),
             server => server,
         };
         let known = self.remote().get(model).copied();
@@ -167,6 +200,11 @@ impl Upstream {
         Ok(is_remote)
     }
 
+    /// Whether answers at this path tell where the model runs, and that matters.
+    pub(crate) fn checks_answers(&self, path: &str) -> bool {
+        !self.allow_cloud && matches!(path, "/api/chat" | "/api/generate")
+    }
+
     fn remote(&self) -> std::sync::MutexGuard<'_, HashMap<String, bool>> {
         self.remote.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,17 +216,25 @@ impl Upstream {
 }
 
 /// Sends a request and passes the answer on, until it ends, the client leaves or `cut` is cancelled. What was passed on
-/// is recorded even if the client has gone. The head of the answer goes to `head`, its pieces after that.
+/// is recorded even if the client has gone. The head of the answer goes to `head`, its pieces after that. If `is_checked`,
+/// an answer from other people's machines is refused.
 pub(crate) async fn relay(
     client: Client,
     request: Request,
+    is_checked: bool,
     mut recorder: Option<Recorder>,
     mut head: oneshot::Sender<Result<Response<Body>, Failed>>,
     cut: CancellationToken,
 ) {
     let silence = recorder.as_ref().map_or(UNREAD, |recorder| recorder.silence);
+    let answered = async {
+        let mut response = client.execute(request).await?;
+        let is_read = is_checked && response.status().is_success();
+        let first = if is_read { beginning(&mut response).await } else { VecDeque::new() };
+        Ok::<_, reqwest::Error>((response, first))
+    };
     let sent = tokio::select! {
-        sent = giving_way(&mut recorder, silence, client.execute(request)) => Some(sent),
+        sent = giving_way(&mut recorder, silence, answered) => Some(sent),
         () = head.closed() => None,
         () = cut.cancelled() => None,
     };
@@ -198,13 +244,20 @@ pub(crate) async fn relay(
         }
         return drop(head.send(Err(Failed::Ended)));
     };
-    let mut response = match sent {
-        Ok(response) => response,
-        Err(error) => {
+    let (mut response, first) = match sent {
+        Ok((response, first)) if !response.status().is_informational() && !is_remote(&first) => {
+            (response, first)
+        }
+        sent => {
             if let Some(recorder) = &recorder {
                 recorder.failed(ErrorKind::ModelUnreachable).await;
             }
-            return drop(head.send(Err(unreachable(&error.without_url()))));
+            let failed = match sent {
+                Ok((_, first)) if !first.is_empty() => Failed::Remote,
+                Ok(_) => Failed::Unreachable("it wants to speak another protocol".to_owned()),
+                Err(error) => unreachable(&error.without_url()),
+            };
+            return drop(head.send(Err(failed)));
         }
     };
     if !response.status().is_success()
@@ -220,13 +273,11 @@ pub(crate) async fn relay(
     let (pieces, body) = pieces(WAITING);
     let mut answer = Response::new(body);
     *answer.status_mut() = response.status();
-    for (name, value) in response.headers() {
-        if ![CONNECTION, TRANSFER_ENCODING, TE, TRAILER, UPGRADE].contains(name) {
-            answer.headers_mut().append(name, value.clone());
-        }
+    for (name, value) in end_to_end(response.headers()).filter(|(name, _)| is_passed_on(name)) {
+        answer.headers_mut().append(name, value.clone());
     }
     let broken = match head.send(Ok(answer)) {
-        Ok(()) => pass_on(&mut response, &mut recorder, pieces, &cut).await,
+        Ok(()) => pass_on(&mut response, first, &mut recorder, pieces, &cut).await,
         Err(_) => Some(Broken::Interrupted),
     };
     // Closes the connection, which makes the model stop.
@@ -236,8 +287,36 @@ pub(crate) async fn relay(
     }
 }
 
+/// Reads an answer to the end of its first line.
+async fn beginning(response: &mut reqwest::Response) -> VecDeque<reqwest::Result<Bytes>> {
+    let (mut pieces, mut length) = (VecDeque::new(), 0);
+    while length < FIRST
+        && let Some(piece) = response.chunk().await.transpose()
+    {
+        let is_last = piece.as_ref().map_or(true, |piece| piece.contains(&b'\n'));
+        length += piece.as_ref().map_or(0, Bytes::len);
+        pieces.push_back(piece);
+        if is_last {
+            break;
+        }
+    }
+    pieces
+}
+
+/// Whether the first line of an answer says that it comes from other people's machines.
+fn is_remote(first: &VecDeque<reqwest::Result<Bytes>>) -> bool {
+    let pieces: Vec<&[u8]> = first.iter().flatten().map(|piece| &piece[..]).collect();
+    let pieces = Zeroizing::new(pieces.concat());
+    let line =
+        pieces.split(|byte| *byte == b'\n').next().and_then(|line| str::from_utf8(line).ok());
+    let Some(fields) = line.and_then(Object::parse) else { return false };
+    let is_named = |name| fields.text(name).is_some_and(|name| !name.is_empty());
+    is_named("remote_host") || is_named("remote_model")
+}
+
 async fn pass_on(
     response: &mut reqwest::Response,
+    mut first: VecDeque<reqwest::Result<Bytes>>,
     recorder: &mut Option<Recorder>,
     pieces: Sender,
     cut: &CancellationToken,
@@ -245,8 +324,14 @@ async fn pass_on(
     let silence = recorder.as_ref().map_or(UNREAD, |recorder| recorder.silence);
     let mut held = Vec::new();
     loop {
+        let next = async {
+            match first.pop_front() {
+                Some(piece) => piece.map(Some),
+                None => response.chunk().await,
+            }
+        };
         let piece = tokio::select! {
-            piece = giving_way(recorder, silence, response.chunk()) => piece,
+            piece = giving_way(recorder, silence, next) => piece,
             () = pieces.closed() => return Some(Broken::Interrupted),
             () = cut.cancelled() => return Some(Broken::Interrupted),
         };

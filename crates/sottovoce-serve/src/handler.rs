@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_ENCODING, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use sottovoce::conversation::HostTurn;
@@ -22,8 +22,8 @@ use crate::open_scope::OpenScope;
 use crate::receipt::Receipt;
 use crate::record::{Progress, Recorder};
 use crate::reply::{error, json};
-use crate::request::{ChatRequest, Form};
-use crate::route::{self, Endpoint};
+use crate::request::{ChatRequest, Form, Unread, replace_lone_surrogates};
+use crate::route::{self, Endpoint, Route};
 
 /// How many messages were recalled for the utterance, how many from before the session are in the request, the tokens
 /// that this added, the time that it took, and where the account of it is.
@@ -32,6 +32,11 @@ const HISTORY: HeaderName = HeaderName::from_static("x-sottovoce-history");
 const TOKENS: HeaderName = HeaderName::from_static("x-sottovoce-tokens");
 const MICROS: HeaderName = HeaderName::from_static("x-sottovoce-micros");
 const RECEIPT: HeaderName = HeaderName::from_static("x-sottovoce-receipt");
+/// That words were not recorded, and why.
+const RECORDED: HeaderName = HeaderName::from_static("x-sottovoce-recorded");
+
+const REMOTE: &str =
+    "the model runs on other people's machines, and LanguageModel.AllowCloud is off";
 
 /// What every request passes.
 #[derive(Clone)]
@@ -71,11 +76,11 @@ impl Handler {
         self.access
             .check_host(request.headers(), self.listening)
             .map_err(|refusal| refused(is_openai, refusal))?;
-        let (asked, path) =
+        let Route { scope, prefix, path } =
             route::split(&path).map_err(|error| refuse(StatusCode::NOT_FOUND, &reason(&error)))?;
         let scope = self
             .access
-            .scope(request.headers(), asked)
+            .scope(request.headers(), scope)
             .map_err(|refusal| refused(is_openai, refusal))?;
         if !client.admit() {
             return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "too many clients are connected"));
@@ -94,11 +99,15 @@ impl Handler {
             _ => {}
         }
         let (head, body) = request.into_parts();
-        let prefix = head.uri.path().strip_suffix(&path).unwrap_or_default().to_owned();
+        if head.headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+            let reason = "the request's body must not be compressed";
+            return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason));
+        }
         let body = self.read(body, is_openai).await?;
         let admitted = Admitted { scope, prefix, path, head, body };
         match endpoint {
             Endpoint::Converse(form) => self.converse(form, admitted).await,
+            Endpoint::Named(unrecorded) => self.pass(is_openai, &admitted, unrecorded).await,
             Endpoint::Receipt(id) => self.receipt(&admitted, id).await,
             _ => {
                 // Clients look for models long before the first words. The index may load meanwhile.
@@ -120,7 +129,7 @@ impl Handler {
             refused.headers_mut().insert(http::header::CONNECTION, close);
             Box::new(refused)
         };
-        read(body, most, self.body_time).await.map_err(|error| match error {
+        let read = read(body, most, self.body_time).await.map_err(|error| match error {
             ReadError::TooLong => {
                 let reason =
                     format!("a request may have at most {most} bytes (Serve.MaxRequestBytes)");
@@ -132,7 +141,10 @@ impl Handler {
             ReadError::TooSlow => {
                 refuse(StatusCode::REQUEST_TIMEOUT, "the request's body took too long")
             }
-        })
+        })?;
+        let mut whole = BytesMut::from(read);
+        replace_lone_surrogates(&mut whole);
+        Ok(whole.freeze())
     }
 
     async fn converse(
@@ -146,26 +158,18 @@ impl Handler {
             self.hub.metrics().failed(error);
             self::failed(is_openai, error)
         };
-        let request = ChatRequest::read(form, &admitted.body);
-        let prepared = match &request {
-            Some(request) => {
-                Some(self.prepare(request, &admitted).await.map_err(|error| failed(&error))?)
+        let request = match ChatRequest::read(form, &admitted.body) {
+            Ok(request) => request,
+            Err(Unread::Aside(reason)) => {
+                return self.pass(is_openai, &admitted, Some(reason)).await;
             }
-            None => None,
+            Err(Unread::Refused(reason)) => {
+                return Err(error(is_openai, StatusCode::BAD_REQUEST, &reason));
+            }
         };
-        let model = match &request {
-            Some(request) => request.model.clone(),
-            None => crate::request::model(&admitted.body),
-        };
-        if self.hub.upstream.is_forbidden(&model).await.map_err(|error| failed(&error))? {
-            let reason = "the model runs on other people's machines, and LanguageModel.AllowCloud \
-                          is off";
-            return Err(error(is_openai, StatusCode::FORBIDDEN, reason));
-        }
-        let Some((scope, turn, prepared)) = prepared else {
-            let body = admitted.body.clone();
-            return self.forward(is_openai, &admitted, body, None).await;
-        };
+        let prepared = self.prepare(&request, &admitted).await;
+        let (scope, turn, prepared) = prepared.map_err(|error| failed(&error))?;
+        self.check_model(is_openai, &request.model).await?;
         let settings = &self.hub.config().language_model;
         let recorder = Recorder {
             scope,
@@ -180,6 +184,38 @@ impl Handler {
             self.forward(is_openai, &admitted, prepared.body, Some(recorder)).await?;
         account(response.headers_mut(), &prepared.receipt, &admitted.prefix);
         Ok(response)
+    }
+
+    /// Forwards a request that is not recorded, for this reason if it has words.
+    async fn pass(
+        &self,
+        is_openai: bool,
+        admitted: &Admitted,
+        unrecorded: Option<&'static str>,
+    ) -> Result<Response<Body>, Response<Body>> {
+        let model = crate::request::model(&admitted.body);
+        let model = model.map_err(|reason| error(is_openai, StatusCode::BAD_REQUEST, &reason))?;
+        self.check_model(is_openai, &model).await?;
+        let mut response = self.forward(is_openai, admitted, admitted.body.clone(), None).await?;
+        if let Some(reason) = unrecorded {
+            self.hub.note_unrecorded(reason);
+            if let Ok(value) = HeaderValue::from_str(&format!("no; {reason}")) {
+                response.headers_mut().insert(RECORDED, value);
+            }
+        }
+        Ok(response)
+    }
+
+    /// Refuses a model on other people's machines, unless it may be asked.
+    async fn check_model(&self, is_openai: bool, model: &str) -> Result<(), Response<Body>> {
+        match self.hub.upstream.is_forbidden(model).await {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(error(is_openai, StatusCode::FORBIDDEN, REMOTE)),
+            Err(failure) => {
+                self.hub.metrics().failed(&failure);
+                Err(failed(is_openai, &failure))
+            }
+        }
     }
 
     /// Begins a turn, unless the request belongs to a thread, and prepares the request.
@@ -215,7 +251,9 @@ impl Handler {
             Ok(request) => {
                 let (sender, receiver) = oneshot::channel();
                 let cut = self.hub.cut.clone();
-                self.hub.turns.spawn(relay(upstream.client(), request, recorder, sender, cut));
+                let checks = upstream.checks_answers(&admitted.path);
+                let relayed = relay(upstream.client(), request, checks, recorder, sender, cut);
+                self.hub.turns.spawn(relayed);
                 receiver.await.unwrap_or(Err(Failed::Ended))
             }
             Err(failed) => Err(failed),
@@ -228,6 +266,7 @@ impl Handler {
                 tracing::warn!(error = %why, "the model server cannot be reached");
                 error(is_openai, StatusCode::BAD_GATEWAY, &reason)
             }
+            Failed::Remote => error(is_openai, StatusCode::FORBIDDEN, REMOTE),
             Failed::Ended => {
                 error(is_openai, StatusCode::SERVICE_UNAVAILABLE, "this server is stopping")
             }

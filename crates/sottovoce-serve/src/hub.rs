@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sottovoce::config::OpenConversations;
 use sottovoce::conversation::Metrics;
@@ -17,6 +17,8 @@ use crate::open_scope::OpenScope;
 /// get the summary.
 const IDLE: Duration = Duration::from_secs(5 * 60);
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 /// What all clients share.
 pub struct Hub {
     pub(crate) upstream: Upstream,
@@ -28,6 +30,8 @@ pub struct Hub {
     idle: Option<Duration>,
     pub(crate) conversations: Arc<OpenConversations>,
     scopes: Mutex<HashMap<Scope, Arc<OpenScope>>>,
+    /// When it was last logged that something was not recorded.
+    unrecorded: Mutex<Option<Instant>>,
 }
 
 impl Hub {
@@ -48,6 +52,7 @@ impl Hub {
             idle: config.settings().iter().any(is_model).then_some(IDLE),
             conversations,
             scopes: Mutex::default(),
+            unrecorded: Mutex::default(),
         })
     }
 
@@ -64,6 +69,15 @@ impl Hub {
 
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         self.conversations.metrics()
+    }
+
+    /// Logs, at most once a minute, that a request was passed on without being recorded.
+    pub(crate) fn note_unrecorded(&self, reason: &'static str) {
+        let mut last = self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| last.elapsed() >= MINUTE) {
+            *last = Some(Instant::now());
+            tracing::warn!(reason, "a request was passed on unrecorded");
+        }
     }
 
     /// The conversation of a scope. All clients share one.

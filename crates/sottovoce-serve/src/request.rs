@@ -9,8 +9,8 @@ mod responses;
 
 use std::ops::Range;
 
-pub(crate) use json::{Object, escaped, tail_start};
-pub(crate) use line::{ChatRequest, Line, Speaker, System};
+pub(crate) use json::{Object, escaped, replace_lone_surrogates, tail_start};
+pub(crate) use line::{ChatRequest, Line, Speaker, System, Unread};
 
 /// The form of a request and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,31 +32,70 @@ impl Form {
     }
 }
 
+/// The fields of a request that this server reads, in any of the forms.
+const KNOWN: [&str; 20] = [
+    "model",
+    "name",
+    "messages",
+    "prompt",
+    "system",
+    "suffix",
+    "raw",
+    "input",
+    "instructions",
+    "previous_response_id",
+    "format",
+    "response_format",
+    "text",
+    "options",
+    "tools",
+    "user",
+    "conversation",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+];
+/// Those of them in its options.
+const OPTIONS: [&str; 2] = ["num_ctx", "num_predict"];
+
 impl ChatRequest {
-    /// Reads a request. `None` for one that belongs to no conversation: it is not understood, has no words of a user, or
-    /// is a [probe or a task](aside).
-    pub(crate) fn read(form: Form, body: &[u8]) -> Option<Self> {
-        let body = str::from_utf8(body).ok()?;
-        let fields = Object::parse(body)?;
-        if aside::is_bounded(&fields) {
-            return None;
-        }
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// [`Unread::Refused`] for one that is not exactly a JSON object of the form, in which every model server finds the
+    /// same words. [`Unread::Aside`] for one that belongs to no conversation: it has no words of a user, or is a
+    /// [probe or a task](aside).
+    pub(crate) fn read(form: Form, body: &[u8]) -> Result<Self, Unread> {
+        let (body, fields) = fields(body)?;
         let request = match form {
             Form::OllamaChat | Form::OpenAiChat => chat::read(body, &fields)?,
             Form::OllamaGenerate => generate::read(body, &fields)?,
             Form::OpenAiResponses => responses::read(body, &fields)?,
         };
-        let newest = request.lines.last()?;
-        let user = request.newest().and_then(|at| request.lines.get(at))?;
-        let is_turn = newest.speaker != Speaker::Assistant && !user.text.trim().is_empty();
-        (is_turn && !aside::is_task(&request)).then_some(request)
+        match aside::bounded(&fields).or_else(|| aside::unsaid(&request)) {
+            Some(reason) => Err(Unread::Aside(reason)),
+            None => Ok(request),
+        }
     }
 }
 
-/// The model that a request names.
-pub(crate) fn model(body: &[u8]) -> String {
-    let fields = str::from_utf8(body).ok().and_then(Object::parse);
-    fields.and_then(|fields| fields.text("model")).unwrap_or_default()
+fn fields(body: &[u8]) -> Result<(&str, Object<'_>), String> {
+    let body = str::from_utf8(body).map_err(|_| "the request is not UTF-8")?;
+    let fields = Object::strict(body, &KNOWN)?;
+    if let Some(options) = fields.raw("options") {
+        Object::strict(options, &OPTIONS)?;
+    }
+    Ok((body, fields))
+}
+
+/// The model that a request names. Ollama also takes `name` for it where it shows models.
+///
+/// # Errors
+/// What is wrong with the request, in words for a client.
+pub(crate) fn model(body: &[u8]) -> Result<String, String> {
+    let (_, fields) = fields(body)?;
+    let named = fields.only_text("model")?.filter(|model| !model.is_empty());
+    Ok(named.or(fields.only_text("name")?).unwrap_or_default())
 }
 
 /// A change to a request's body: these bytes are replaced by a text.
@@ -85,7 +124,7 @@ pub(crate) fn spliced(body: &[u8], mut splices: Vec<Splice>) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn read(form: Form, body: &str) -> Option<ChatRequest> {
+    fn read(form: Form, body: &str) -> Result<ChatRequest, Unread> {
         ChatRequest::read(form, body.as_bytes())
     }
 
@@ -141,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_probes_and_nonsense_belong_to_no_conversation() {
+    fn tasks_and_probes_belong_to_no_conversation() {
         let says =
             |more: &str| format!(r#"{{"messages":[{{"role":"user","content":"Hi."}}]{more}}}"#);
         for body in [
@@ -158,30 +197,65 @@ mod tests {
             says("").replace("Hi.", "### Task:\\nGenerate a title"),
             r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#
                 .into(),
-            r#"{"messages":"hello"}"#.into(),
-            "[1]".into(),
-            "{".into(),
-            String::new(),
+            "{}".into(),
         ] {
             for form in [Form::OllamaChat, Form::OpenAiChat] {
-                assert!(read(form, &body).is_none(), "{body}");
+                assert!(matches!(read(form, &body), Err(Unread::Aside(_))), "{body}");
             }
         }
         for more in ["", r#","format":"""#, r#","format":null,"response_format":{"type":"text"}"#] {
-            assert!(read(Form::OllamaChat, &says(more)).is_some(), "{more}");
+            assert!(read(Form::OllamaChat, &says(more)).is_ok(), "{more}");
         }
         for more in [r#","raw":true"#, r#","suffix":"}""#, r#","format":"json""#] {
             let body = format!(r#"{{"prompt":"Hi."{more}}}"#);
-            assert!(read(Form::OllamaGenerate, &body).is_none(), "{more}");
+            assert!(matches!(read(Form::OllamaGenerate, &body), Err(Unread::Aside(_))), "{more}");
         }
-        assert!(
-            read(
-                Form::OpenAiResponses,
-                r#"{"input":"Hi.","text":{"format":{"type":"json_object"}}}"#
-            )
-            .is_none()
-        );
+        let formatted = r#"{"input":"Hi.","text":{"format":{"type":"json_object"}}}"#;
+        assert!(matches!(read(Form::OpenAiResponses, formatted), Err(Unread::Aside(_))));
+    }
+
+    #[test]
+    fn what_servers_read_differently_is_refused_in_every_form() {
         let deep = format!(r#"{{"messages":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-        assert!(read(Form::OllamaChat, &deep).is_none());
+        let chat = [Form::OllamaChat, Form::OpenAiChat];
+        for (forms, body) in [
+            (&chat[..], ""),
+            (&chat, "{"),
+            (&chat, "[1]"),
+            (&chat, &deep),
+            (&chat, r#"{"messages":"hello"}"#),
+            (&chat, r#"{"messages":[null]}"#),
+            (&chat, r#"{"messages":[{"content":"Hi."}]}"#),
+            (&chat, r#"{"messages":[{"role":"User","content":"Hi."}]}"#),
+            (&chat, r#"{"messages":[{"role":" user","content":"Hi."}]}"#),
+            (&chat, r#"{"messages":[{"Role":"user","content":"Hi."}]}"#),
+            (&chat, r#"{"messages":[{"role":"user","Content":"Hi."}]}"#),
+            (&chat, r#"{"messages":[{"role":"user","content":"Hi.","content":"Ho."}]}"#),
+            (&chat, r#"{"messages":[{"role":"user","content":{"text":"Hi."}}]}"#),
+            (&chat, r#"{"messages":[{"role":"user","content":[{"Text":"Hi."}]}]}"#),
+            (&chat, r#"{"messages":[{"role":"user","content":["Hi."]}]}"#),
+            (&chat, r#"{"Messages":[{"role":"user","content":"Hi."}]}"#),
+            (&chat, r#"{"model":7,"messages":[{"role":"user","content":"Hi."}]}"#),
+            (&chat, r#"{"messages":[{"role":"user","content":"Hi."}],"format":"json"} x"#),
+            (&[Form::OllamaGenerate], r#"{"Prompt":"Hi."}"#),
+            (&[Form::OllamaGenerate], r#"{"prompt":["Hi."]}"#),
+            (&[Form::OllamaGenerate], r#"{"prompt":"Hi.","options":{"NUM_CTX":1}}"#),
+            (&[Form::OpenAiResponses], r#"{"Input":"Hi."}"#),
+            (&[Form::OpenAiResponses], r#"{"input":{"content":"Hi."}}"#),
+            (&[Form::OpenAiResponses], r#"{"input":[{"role":"USER","content":"Hi."}]}"#),
+            (&[Form::OpenAiResponses], r#"{"input":[{"type":7,"role":"user","content":"Hi."}]}"#),
+        ] {
+            for form in forms {
+                let refused = read(*form, body).unwrap_err();
+                let Unread::Refused(reason) = refused else { panic!("{body}") };
+                assert!(!reason.contains("Hi."), "{reason}");
+            }
+        }
+        let latin = b"{\"messages\":[{\"role\":\"user\",\"content\":\"caf\xe9\"}]}";
+        assert!(matches!(ChatRequest::read(Form::OllamaChat, latin), Err(Unread::Refused(_))));
+        // Fields that this server does not read are the model server's, and functions name theirs as they like.
+        let free = r#"{"Stream":true,"x":1,"x":2,"messages":[{"role":"user","content":"Hi.","X":1}],
+            "tools":[{"function":{"name":"f","parameters":{"properties":{"Content":{},"Model":{}}}}}]}"#;
+        assert!(read(Form::OllamaChat, free).is_ok());
     }
 }

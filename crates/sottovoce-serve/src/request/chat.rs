@@ -6,45 +6,98 @@ use serde_json::value::RawValue;
 use sottovoce::ToolCall;
 
 use super::json::{Object, place, text};
-use super::line::{ChatRequest, Line, Speaker, System};
+use super::line::{ChatRequest, Line, Speaker, System, Unread};
 
-pub(super) fn read(body: &str, fields: &Object<'_>) -> Option<ChatRequest> {
+/// The fields of a message, of an item of a list of inputs, and of what they hold.
+const MESSAGE: [&str; 10] = [
+    "role",
+    "content",
+    "tool_calls",
+    "tool_call_id",
+    "tool_name",
+    "name",
+    "type",
+    "call_id",
+    "arguments",
+    "output",
+];
+const PART: [&str; 2] = ["type", "text"];
+const CALL: [&str; 2] = ["id", "function"];
+const FUNCTION: [&str; 2] = ["name", "arguments"];
+
+pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unread> {
     let mut system = None;
     let mut lines = Vec::new();
-    for (at, raw) in fields.array("messages")?.into_iter().enumerate() {
-        let message = Object::parse(raw.get())?;
-        let (words, places) = content(body, message.raw("content"));
-        let speaker = match message.text("role")?.as_str() {
-            "user" => Speaker::User,
-            "assistant" => Speaker::Assistant,
-            "tool" | "function" => Speaker::Tool,
-            "system" | "developer" if at == 0 => {
-                system = places.last().and_then(|last| {
-                    Some(System { text: text(body.get(last.clone())?)?, place: last.clone() })
-                });
+    for (at, raw) in items(fields, "messages")?.into_iter().enumerate() {
+        let message = message(raw.get())?;
+        let (words, places) = content(body, message.raw("content"))?;
+        let speaker = match role(&message)? {
+            Role::User => Speaker::User,
+            Role::Assistant => Speaker::Assistant,
+            Role::Tool => Speaker::Tool,
+            Role::System if at == 0 => {
+                system = self::system(body, &places);
                 continue;
             }
             // A note in the middle belongs to the client.
-            _ => continue,
+            Role::System => continue,
         };
         lines.push(Line {
             speaker,
             text: words,
-            calls: calls(&message),
+            calls: calls(&message)?,
             call_id: message.text("tool_call_id"),
             tool: message.text("tool_name").or_else(|| message.text("name")),
             place: places.into_iter().next(),
         });
     }
     let window = fields.object("options").and_then(|options| options.number("num_ctx"));
-    Some(ChatRequest {
-        model: fields.text("model").unwrap_or_default(),
+    Ok(ChatRequest {
+        model: fields.only_text("model")?.unwrap_or_default(),
         system,
         lines,
         session: session(fields),
         previous: None,
         window: window.and_then(count),
     })
+}
+
+/// Who says a message, as both protocols write it.
+pub(super) enum Role {
+    User,
+    Assistant,
+    Tool,
+    System,
+}
+
+pub(super) fn role(message: &Object<'_>) -> Result<Role, String> {
+    match message.text("role").as_deref() {
+        Some("user") => Ok(Role::User),
+        Some("assistant") => Ok(Role::Assistant),
+        Some("tool" | "function") => Ok(Role::Tool),
+        Some("system" | "developer") => Ok(Role::System),
+        _ => {
+            Err("a message's `role` must be user, assistant, system, developer or tool".to_owned())
+        }
+    }
+}
+
+/// The items of a list of messages.
+pub(super) fn items<'a>(fields: &Object<'a>, name: &str) -> Result<Vec<&'a RawValue>, String> {
+    match (fields.raw(name), fields.array(name)) {
+        (Some(_), None) => Err(format!("the field `{name}` must be a list")),
+        (_, items) => Ok(items.unwrap_or_default()),
+    }
+}
+
+pub(super) fn message(raw: &str) -> Result<Object<'_>, String> {
+    Object::strict(raw, &MESSAGE)
+}
+
+/// The system prompt whose texts stand at these places.
+pub(super) fn system(body: &str, places: &[Range<usize>]) -> Option<System> {
+    let last = places.last()?;
+    Some(System { text: text(body.get(last.clone())?)?, place: last.clone() })
 }
 
 /// What the client calls its session or its thread.
@@ -63,36 +116,39 @@ pub(super) fn count(number: f64) -> Option<usize> {
 }
 
 /// The words of a content, which is one text or a list of parts, and where its texts stand.
-pub(super) fn content(body: &str, raw: Option<&str>) -> (String, Vec<Range<usize>>) {
-    let Some(raw) = raw else { return Default::default() };
+pub(super) fn content(
+    body: &str,
+    raw: Option<&str>,
+) -> Result<(String, Vec<Range<usize>>), String> {
+    let Some(raw) = raw else { return Ok(Default::default()) };
     if let Some(words) = text(raw) {
-        return (words, place(body, raw).into_iter().collect());
+        return Ok((words, place(body, raw).into_iter().collect()));
     }
-    let parts: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
+    let parts: Vec<&RawValue> = serde_json::from_str(raw)
+        .map_err(|_| "the field `content` must be a text or a list of parts")?;
     let mut words = Vec::new();
     let mut places = Vec::new();
     for part in parts {
-        let Some(part) = Object::parse(part.get()) else { continue };
-        let Some(raw) = part.raw("text") else { continue };
-        let Some(said) = text(raw) else { continue };
-        words.push(said);
-        places.extend(place(body, raw));
+        let part = Object::strict(part.get(), &PART)?;
+        if let Some(said) = part.only_text("text")? {
+            words.push(said);
+            places.extend(part.raw("text").and_then(|raw| place(body, raw)));
+        }
     }
-    (words.join("\n"), places)
+    Ok((words.join("\n"), places))
 }
 
-fn calls(message: &Object<'_>) -> Vec<ToolCall> {
-    let calls = message.array("tool_calls").unwrap_or_default();
-    let read = |raw: &RawValue| {
-        let call = Object::parse(raw.get())?;
-        let function = call.object("function")?;
-        Some(ToolCall {
-            id: call.text("id").unwrap_or_default(),
-            name: function.text("name")?,
-            arguments: arguments(function.raw("arguments")),
-        })
-    };
-    calls.into_iter().filter_map(read).collect()
+fn calls(message: &Object<'_>) -> Result<Vec<ToolCall>, String> {
+    let mut calls = Vec::new();
+    for raw in items(message, "tool_calls")? {
+        let call = Object::strict(raw.get(), &CALL)?;
+        let Some(function) = call.raw("function") else { continue };
+        let function = Object::strict(function, &FUNCTION)?;
+        let Some(name) = function.text("name") else { continue };
+        let (id, arguments) = (call.text("id"), arguments(function.raw("arguments")));
+        calls.push(ToolCall { id: id.unwrap_or_default(), name, arguments });
+    }
+    Ok(calls)
 }
 
 /// The arguments of a call: an object, or its text. A text that is no JSON is kept as it is.

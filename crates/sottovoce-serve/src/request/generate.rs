@@ -2,23 +2,26 @@
 
 use super::chat::count;
 use super::json::{Object, place};
-use super::line::{ChatRequest, Line, Speaker, System};
+use super::line::{ChatRequest, Line, Speaker, System, Unread};
 
-pub(super) fn read(body: &str, fields: &Object<'_>) -> Option<ChatRequest> {
-    // A raw prompt is already in the model's own format, and one with a suffix completes a text.
-    if fields.is_true("raw") || fields.text("suffix").is_some_and(|suffix| !suffix.is_empty()) {
-        return None;
+pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unread> {
+    if fields.is_true("raw") {
+        return Err(Unread::Aside("a raw prompt is in the model's own format"));
+    }
+    if fields.only_text("suffix")?.is_some_and(|suffix| !suffix.is_empty()) {
+        return Err(Unread::Aside("a prompt with a suffix completes a text"));
     }
     let place_of = |name| fields.raw(name).and_then(|raw| place(body, raw));
-    let system = fields.text("system").filter(|text| !text.is_empty());
+    let system = fields.only_text("system")?.filter(|text| !text.is_empty());
     let system = system.and_then(|text| Some(System { text, place: place_of("system")? }));
     let window = fields.object("options").and_then(|options| options.number("num_ctx"));
-    Some(ChatRequest {
-        model: fields.text("model").unwrap_or_default(),
+    let prompt = fields.only_text("prompt")?.unwrap_or_default();
+    Ok(ChatRequest {
+        model: fields.only_text("model")?.unwrap_or_default(),
         system,
         lines: vec![Line {
             speaker: Speaker::User,
-            text: fields.text("prompt")?,
+            text: prompt,
             calls: Vec::new(),
             call_id: None,
             tool: None,

@@ -1,22 +1,77 @@
 //! JSON that is read in place: fields by name, and where their texts stand.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The fields of an object, unparsed. Of fields with the same name the last counts, as it does for most servers.
+/// The fields of an object, unparsed and in their order. Of fields with the same name the last counts, as it does for most
+/// servers.
 #[derive(Debug)]
-pub(crate) struct Object<'a>(BTreeMap<String, &'a RawValue>);
+pub(crate) struct Object<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Object<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Object(fields))
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
 
 impl<'a> Object<'a> {
     pub(crate) fn parse(json: &'a str) -> Option<Self> {
-        serde_json::from_str(json).ok().map(Self)
+        serde_json::from_str(json).ok()
+    }
+
+    /// [`parse`](Self::parse) for an object whose fields with one of the `known` names are written exactly so, and once.
+    /// Servers differ in what they make of any other: some ignore case, and some take the first of two.
+    ///
+    /// # Errors
+    /// What is wrong, in words for a client.
+    pub(super) fn strict(json: &'a str, known: &[&str]) -> Result<Self, String> {
+        let object = Self::parse(json).ok_or("the request is not JSON of the expected form")?;
+        let mut seen = Vec::new();
+        for (written, _) in &object.0 {
+            // As Go compares names. It takes a long s and the sign of kelvin for letters, too.
+            let folded = written.to_uppercase().to_lowercase();
+            let Some(name) = known.iter().find(|name| **name == folded) else { continue };
+            if written != name || seen.contains(name) {
+                return Err(format!("the field `{name}` must be written exactly so, and once"));
+            }
+            seen.push(*name);
+        }
+        Ok(object)
     }
 
     /// The field's JSON, unless it is missing or null.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
-        self.0.get(name).map(|raw| raw.get()).filter(|raw| *raw != "null")
+        let found = self.0.iter().rfind(|(known, _)| known == name);
+        found.map(|(_, raw)| raw.get()).filter(|raw| *raw != "null")
+    }
+
+    /// The text of a field, if it is there.
+    ///
+    /// # Errors
+    /// The field is no text.
+    pub(super) fn only_text(&self, name: &str) -> Result<Option<String>, String> {
+        let wrong = || format!("the field `{name}` must be a text");
+        self.raw(name).map(|raw| text(raw).ok_or_else(wrong)).transpose()
     }
 
     pub(crate) fn object(&self, name: &str) -> Option<Self> {
@@ -43,6 +98,29 @@ impl<'a> Object<'a> {
 /// The text of a JSON string.
 pub(super) fn text(raw: &str) -> Option<String> {
     raw.starts_with('"').then(|| serde_json::from_str(raw).ok()).flatten()
+}
+
+/// Replaces each half of a surrogate pair that stands alone by U+FFFD, as Go does. Some clients cut a character in two, and
+/// no text can hold a half.
+pub(crate) fn replace_lone_surrogates(body: &mut [u8]) {
+    let unit = |body: &[u8], at: usize| -> Option<u16> {
+        let digits = body.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut at = 0;
+    while let Some(found) = body.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'\\')) {
+        at += found;
+        at += match (unit(body, at), unit(body, at + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                if let Some(digits) = body.get_mut(at + 2..at + 6) {
+                    digits.copy_from_slice(b"fffd");
+                }
+                6
+            }
+            _ => 2,
+        };
+    }
 }
 
 /// Where a part of the body stands in it.
@@ -97,6 +175,40 @@ mod tests {
         assert_eq!(tail_start(r#""x""#, 5), None);
         // No text ends within a character.
         assert_eq!(tail_start(r#""é""#, 1), None);
+    }
+
+    #[test]
+    fn half_a_character_becomes_the_sign_for_one_that_is_missing() {
+        for (body, whole) in [
+            (r#""Rex \ud83d""#, r#""Rex \ufffd""#),
+            (r#""\uDF27\ud83c x\ud83d\ude00""#, r#""\ufffd\ufffd x\ud83d\ude00""#),
+            (r#""\\ud83d \n\u00e9\ud83d\ud83d\ude00""#, r#""\\ud83d \n\u00e9\ufffd\ud83d\ude00""#),
+            (r#""\ud83"#, r#""\ud83"#),
+            ("\\", "\\"),
+        ] {
+            let mut bytes = body.as_bytes().to_vec();
+            replace_lone_surrogates(&mut bytes);
+            assert_eq!(String::from_utf8(bytes).unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn a_known_field_in_another_case_or_twice_is_refused() {
+        for json in [
+            r#"{"Model":"m"}"#,
+            r#"{"model":"m","MODEL":"x"}"#,
+            r#"{"model":"m","model":"x"}"#,
+            r#"{"m\u006fdel":"m","model":"x"}"#,
+            r#"{"to\u212aen":1}"#,
+            r#"{"ſtop":1}"#,
+            r#"{"model":"m"} x"#,
+            r#"{"model":"m"}{}"#,
+            "[]",
+        ] {
+            assert!(Object::strict(json, &["model", "token", "stop"]).is_err(), "{json}");
+        }
+        let json = r#"{"model":"m","Other":1,"other":1,"other":2,"models":3}"#;
+        assert_eq!(Object::strict(json, &["model"]).unwrap().text("model").as_deref(), Some("m"));
     }
 
     #[test]

@@ -33,6 +33,21 @@ pub(crate) struct System {
     pub(crate) place: Range<usize>,
 }
 
+/// Why a request is not read as a part of a conversation.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It may not go on, since nobody can tell what its words are. The reason is for the client, and holds no words.
+    Refused(String),
+    /// It belongs to no conversation, for this reason, and goes on unrecorded.
+    Aside(&'static str),
+}
+
+impl From<String> for Unread {
+    fn from(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+}
+
 /// A request that belongs to a conversation. `Debug` shows no words.
 pub(crate) struct ChatRequest {
     pub(crate) model: String,

@@ -2,35 +2,38 @@
 
 use sottovoce::ToolCall;
 
-use super::chat::{arguments, content, session};
-use super::json::{Object, place, text};
-use super::line::{ChatRequest, Line, Speaker, System};
+use super::chat::{Role, arguments, content, items, message, role, session, system as read_system};
+use super::json::{Object, place};
+use super::line::{ChatRequest, Line, Speaker, System, Unread};
 
-pub(super) fn read(body: &str, fields: &Object<'_>) -> Option<ChatRequest> {
+pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unread> {
     let place_of = |name| fields.raw(name).and_then(|raw| place(body, raw));
-    let instructions = fields.text("instructions").filter(|text| !text.is_empty());
+    let instructions = fields.only_text("instructions")?.filter(|text| !text.is_empty());
     let mut system =
         instructions.and_then(|text| Some(System { text, place: place_of("instructions")? }));
     let mut lines = Vec::new();
-    if let Some(words) = fields.text("input") {
-        lines.push(line(Speaker::User, words, place_of("input")));
-    }
-    for (at, raw) in fields.array("input").unwrap_or_default().into_iter().enumerate() {
-        let item = Object::parse(raw.get())?;
-        let kind = item.text("type").unwrap_or_else(|| "message".to_owned());
-        let (words, places) = content(body, item.raw("content"));
-        let role = item.text("role").unwrap_or_default();
-        match (kind.as_str(), role.as_str()) {
-            ("message", "user") => {
-                lines.push(line(Speaker::User, words, places.into_iter().next()));
+    let input = fields.text("input");
+    let is_list = input.is_none();
+    lines.extend(input.map(|words| line(Speaker::User, words, place_of("input"))));
+    let items = if is_list { items(fields, "input")? } else { Vec::new() };
+    for (at, raw) in items.into_iter().enumerate() {
+        let item = message(raw.get())?;
+        let kind = item.only_text("type")?.unwrap_or_else(|| "message".to_owned());
+        match kind.as_str() {
+            "message" => {
+                let (words, places) = content(body, item.raw("content"))?;
+                match role(&item)? {
+                    Role::User => {
+                        lines.push(line(Speaker::User, words, places.into_iter().next()));
+                    }
+                    Role::Assistant => lines.push(line(Speaker::Assistant, words, None)),
+                    Role::System if at == 0 && system.is_none() => {
+                        system = read_system(body, &places);
+                    }
+                    Role::System | Role::Tool => {}
+                }
             }
-            ("message", "assistant") => lines.push(line(Speaker::Assistant, words, None)),
-            ("message", "system" | "developer") if at == 0 && system.is_none() => {
-                system = places.last().and_then(|last| {
-                    Some(System { text: text(body.get(last.clone())?)?, place: last.clone() })
-                });
-            }
-            ("function_call", _) => {
+            "function_call" => {
                 let mut called = line(Speaker::Assistant, String::new(), None);
                 called.calls.push(ToolCall {
                     id: item.text("call_id").unwrap_or_default(),
@@ -39,8 +42,8 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Option<ChatRequest> {
                 });
                 lines.push(called);
             }
-            ("function_call_output", _) => {
-                let (said, _) = content(body, item.raw("output"));
+            "function_call_output" => {
+                let (said, _) = content(body, item.raw("output"))?;
                 let mut result = line(Speaker::Tool, said, None);
                 result.call_id = item.text("call_id");
                 lines.push(result);
@@ -48,8 +51,8 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Option<ChatRequest> {
             _ => {}
         }
     }
-    Some(ChatRequest {
-        model: fields.text("model").unwrap_or_default(),
+    Ok(ChatRequest {
+        model: fields.only_text("model")?.unwrap_or_default(),
         system,
         lines,
         session: session(fields),

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::{Client, Served, http_client};
-use crate::ollama::Answer;
+use crate::ollama::{Answer, Ask};
 
 async fn connect(served: &Served) -> TcpStream {
     TcpStream::connect(served.url.strip_prefix("http://").unwrap()).await.unwrap()
@@ -24,18 +24,115 @@ async fn rest(socket: &mut TcpStream) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn garbage_is_the_model_servers_to_refuse() {
+async fn words_that_servers_read_differently_go_nowhere_unsealed() {
     let served = Served::start().await;
-    let garbage = "[".repeat(200_000);
-    for body in
-        ["", "null", "[]", r#"{"messages":{"a":1}}"#, r#"{"messages":[null,1,"x"]}"#, &garbage]
-    {
-        served.stub.next_to(crate::ollama::Ask::Load, Answer::refusal(400, "bad"));
-        let got = served.post("/api/chat", body).await;
-        assert!(got.status == 400 || got.status == 200, "{}", got.status);
-        assert_eq!(served.stub.all_seen().last().unwrap().body, body);
+    let remote = json!({ "capabilities": ["completion"], "remote_host": "https://ollama.com" });
+    served.stub.always_to(Ask::Show, Answer::json(remote));
+    let deep = "[".repeat(200_000);
+    for body in [
+        "",
+        "null",
+        "[]",
+        r#"{"messages":{"a":1}}"#,
+        r#"{"messages":[null,1,"x"]}"#,
+        &deep,
+        r#"{"model":"x-cloud","messages":[{"role":"user","content":"Hello."}]} x"#,
+        r#"{"model":"x-cloud","messages":[{"role":"user","content":"Hello."}]}{}"#,
+        r#"{"Model":"x-cloud","messages":[{"role":"user","content":"Hello."}]}"#,
+        r#"{"model":"m","MODEL":"x-cloud","messages":[{"role":"user","content":"Hello."}]}"#,
+        r#"{"model":"m","Messages":[{"role":"user","content":"Hello."}]}"#,
+        r#"{"model":"m","messages":[{"role":"user","Content":"Hello."}]}"#,
+        r#"{"model":"m","messages":[{"role":"User","content":"Hello."}]}"#,
+        "\u{feff}{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello.\"}]}",
+    ] {
+        for path in ["/api/chat", "/v1/chat/completions", "/s/kitchen/api/chat"] {
+            let got = served.post(path, body).await;
+            assert_eq!(got.status, 400, "{body}");
+            assert!(got.json()["error"].is_string() || got.json()["error"]["message"].is_string());
+            assert!(!got.text.contains("Hello"), "{}", got.text);
+        }
     }
+    let latin = b"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"caf\xe9\"}]}";
+    let sent = http_client().post(format!("{}/api/chat", served.url)).body(latin.to_vec());
+    assert_eq!(sent.send().await.unwrap().status(), 400);
+    let zipped = [("content-encoding", "gzip")];
+    assert_eq!(served.post_with("/api/chat", "\u{1f}", &zipped).await.status, 415);
+    assert!(served.stub.all_seen().is_empty());
     assert!(served.messages(&Scope::Default).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_an_emoji_is_stored_and_forwarded_as_a_missing_character() {
+    let served = Served::start().await;
+    let body =
+        r#"{"model":"llama3.2","messages":[{"role":"user","content":"My dog is Rex \ud83d"}]}"#;
+    for path in ["/api/chat", "/v1/chat/completions"] {
+        let got = served.post(path, body).await;
+        assert_eq!((got.status, got.header("x-sottovoce-recorded")), (200, ""));
+    }
+    assert_eq!(served.forwarded()[0], body.replace("d83d", "fffd"));
+    let said: Vec<_> = served.messages(&Scope::Default).await;
+    assert_eq!(said.iter().filter(|(_, said)| said == "My dog is Rex \u{fffd}").count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_path_of_a_client_leads_to_another_of_the_model_server() {
+    let served = Served::start().await;
+    for path in [
+        "/v1/models/../../slots",
+        "/v1/models/%2e%2e/%2e%2e/slots",
+        "/v1/models/..%2f..%2fslots",
+        "/v1/models/..%5c..%5cslots",
+        "/v1/models/..\\..\\slots",
+        "/s/kitchen/v1/models/.%2e/.%2e/metrics",
+    ] {
+        let mut socket = connect(&served).await;
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let got = rest(&mut socket).await;
+        assert!(
+            got.starts_with("HTTP/1.1 404") || got.starts_with("HTTP/1.1 400"),
+            "{path}: {got}"
+        );
+    }
+    assert!(served.stub.all_seen().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_of_one_connection_and_of_this_server_do_not_pass() {
+    let served = Served::start().await;
+    let mut answer = Answer::saying(&["Fine."]);
+    for (name, value) in [
+        ("set-cookie", "sottovoce=evil; Path=/"),
+        ("x-sottovoce-recalled", "99"),
+        ("proxy-authenticate", "Basic"),
+        ("connection", "x-of-connection"),
+        ("x-of-connection", "1"),
+        ("x-own", "yes"),
+    ] {
+        answer = answer.header(name, value);
+    }
+    served.stub.next(answer);
+    let mut client = Client::new();
+    client.messages.push(json!({ "role": "user", "content": "Hello." }));
+    let headers = [
+        ("proxy-authorization", "Basic c2VjcmV0"),
+        ("keep-alive", "timeout=5"),
+        ("proxy-connection", "keep-alive"),
+        ("connection", "keep-alive, X-Secret"),
+        ("x-secret", "1"),
+        ("x-plain", "1"),
+    ];
+    let got = served.post_with("/api/chat", client.body(), &headers).await;
+    assert_eq!((got.header("x-own"), got.header("x-sottovoce-recalled")), ("yes", "0"));
+    for name in ["set-cookie", "proxy-authenticate", "x-of-connection"] {
+        assert_eq!(got.header(name), "", "{name}");
+    }
+    let seen = served.stub.all_seen().pop().unwrap();
+    assert!(seen.headers.contains_key("x-plain"));
+    for (name, _) in &headers[..5] {
+        assert!(!seen.headers.contains_key(*name), "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

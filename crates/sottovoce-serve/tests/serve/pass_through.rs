@@ -64,6 +64,7 @@ async fn tasks_and_probes_pass_untouched_and_are_not_recorded() {
         let got = served.post(path, body.as_str()).await;
         assert_eq!(got.status, 200, "{}", got.text);
         assert_eq!(got.header("x-sottovoce-receipt"), "");
+        assert!(got.header("x-sottovoce-recorded").starts_with("no; "));
         sent.push(body);
     }
     let probe = json!({ "model": "llama3.2", "messages": [
@@ -153,6 +154,7 @@ async fn models_versions_and_embeddings_pass_with_and_without_a_scope() {
         let embed = r#"{"model":"m", "input":["a","b"]}"#;
         let embedded = served.post(&format!("{prefix}/api/embed"), embed).await;
         assert_eq!(embedded.json()["embeddings"].as_array().unwrap().len(), 2);
+        assert_eq!(embedded.header("x-sottovoce-recorded"), "no; embeddings are no conversation");
         assert_eq!(served.stub.seen(Ask::Embed).last().unwrap().body, embed);
         // Loading a model is no conversation.
         served.post(&format!("{prefix}/api/chat"), r#"{"model":"llama3.2","messages":[]}"#).await;
@@ -174,4 +176,60 @@ async fn a_model_on_other_peoples_machines_gets_nothing() {
     let got = served.post("/api/chat", chat.to_string()).await;
     assert_eq!(got.status, 403, "{}", got.text);
     assert!(served.forwarded().is_empty());
+    for (path, body) in [
+        ("/api/embed", r#"{"model":"big-cloud","input":"Hello."}"#),
+        ("/api/embeddings", r#"{"model":"big-cloud","prompt":"Hello."}"#),
+        ("/v1/embeddings", r#"{"model":"big-cloud","input":"Hello."}"#),
+        ("/api/show", r#"{"model":"big-cloud"}"#),
+        (
+            "/api/chat",
+            r####"{"model":"big-cloud","messages":[{"role":"user","content":"### Task: x"}]}"####,
+        ),
+        ("/api/generate", r#"{"model":"big-cloud","prompt":"Hello.","raw":true}"#),
+    ] {
+        assert_eq!(served.post(path, body).await.status, 403, "{path}");
+        // A second model, of which a server might take either.
+        for twice in [r#"{"model":"m","#, r#"{"Model":"m","#] {
+            assert_eq!(served.post(path, body.replacen('{', twice, 1)).await.status, 400, "{path}");
+        }
+    }
+    assert_eq!(served.post("/api/show", r#"{"name":"big-cloud"}"#).await.status, 403);
+    assert!(served.stub.all_seen().iter().all(|seen| seen.ask == Ask::Show));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_says_it_comes_from_a_cloud_is_refused_and_not_stored() {
+    let served = Served::start().await;
+    let from = |host: &str| {
+        let line = json!({ "message": { "content": "Hi." }, "remote_host": host, "done": true });
+        Answer::saying(&[]).raw(format!("{line}\n").as_bytes()).unfinished()
+    };
+    let asks = |words: &str| {
+        json!({ "model": "llama3.2", "messages": [{ "role": "user", "content": words }] })
+            .to_string()
+    };
+    for words in ["Hello.", "### Task: a title"] {
+        served.stub.next(from("https://ollama.com:443"));
+        let got = served.post("/api/chat", asks(words)).await;
+        assert_eq!(got.status, 403, "{}", got.text);
+        assert!(!got.text.contains("Hi."));
+    }
+    assert_eq!(served.messages(&Scope::Default).await, [("user".to_owned(), "Hello.".to_owned())]);
+    served.stub.next(from(""));
+    assert_eq!(served.post("/api/chat", asks("Hello.")).await.status, 200);
+    served.holds(&Scope::Default, &[("user", "Hello."), ("assistant", "Hi.")]).await;
+    // Where clouds are allowed, it passes.
+    let allowed = [("LANGUAGEMODEL__ALLOWCLOUD", "true")];
+    let served = Served::with(&allowed, sottovoce_serve::Access::default(), |_| {}).await;
+    served.stub.next(from("https://ollama.com:443"));
+    assert!(served.post("/api/chat", asks("Hello.")).await.text.contains("Hi."));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_server_that_switches_protocols_is_refused() {
+    let served = Served::start().await;
+    served.stub.next(Answer::refusal(101, "").header("upgrade", "websocket"));
+    let chat =
+        json!({ "model": "llama3.2", "messages": [{ "role": "user", "content": "Hello." }] });
+    assert_eq!(served.post("/api/chat", chat.to_string()).await.status, 502);
 }
