@@ -4,6 +4,7 @@ mod budget;
 mod builder;
 mod exchanges;
 mod inline;
+mod long;
 mod receipt;
 mod utterance;
 
@@ -12,6 +13,7 @@ use std::fmt;
 
 use jiff::Zoned;
 
+pub use builder::history_within;
 pub(crate) use builder::{PromptBuilder, PromptLimits};
 pub use receipt::{EntryOutcome, Receipt, ReceiptEntry};
 pub use utterance::Utterance;

@@ -44,13 +44,20 @@ pub(crate) fn whole_from<'a>(
     messages: impl Iterator<Item = &'a ChatMessage> + Clone,
     start: usize,
 ) -> usize {
-    let exchanges = messages.clone().any(ChatMessage::starts_exchange);
-    let begins = |message: &ChatMessage| match exchanges {
-        true => message.starts_exchange(),
-        false => message.role != ChatRole::Tool,
-    };
+    let begins = begins(messages.clone());
     let first = messages.clone().enumerate().skip(start).find(|(_, message)| begins(message));
     first.map_or_else(|| messages.count(), |(index, _)| index)
+}
+
+/// Tells at which of these messages a history may begin.
+pub(crate) fn begins<'a>(
+    mut messages: impl Iterator<Item = &'a ChatMessage>,
+) -> impl Fn(&ChatMessage) -> bool {
+    let exchanges = messages.any(ChatMessage::starts_exchange);
+    move |message| match exchanges {
+        true => message.starts_exchange(),
+        false => message.role != ChatRole::Tool,
+    }
 }
 
 /// How many of the first messages may be removed without leaving tool results behind whose calls are gone. All of

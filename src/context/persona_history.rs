@@ -54,7 +54,7 @@ impl ContextProvider for PersonaHistoryProvider {
         let history = History::of(request).await?;
         let mut most = FIRST;
         let mut reading = history.newest(most).await?;
-        while reading.messages.len() == most && tokens(&reading) < enough {
+        while reading.messages.len() == most && tokens(&reading, limit) < enough {
             most = most.saturating_mul(2);
             reading = history.newest(most).await?;
         }
@@ -73,7 +73,9 @@ fn limit(profile: &Profile) -> Option<u32> {
     assigned_persona.map(|assigned_persona| assigned_persona.persona.max_history_tokens)
 }
 
-fn tokens(reading: &ReadResult) -> usize {
+/// Estimated tokens. A message that takes over half of the limit counts nothing, since the prompt may pass over it.
+fn tokens(reading: &ReadResult, limit: u32) -> usize {
     let rates = TokenRates::default();
-    reading.messages.iter().map(|stored| rates.estimate_message(&stored.message)).sum()
+    let tokens = reading.messages.iter().map(|stored| rates.estimate_message(&stored.message));
+    tokens.filter(|tokens| *tokens <= limit as usize / 2).sum()
 }

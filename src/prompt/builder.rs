@@ -10,11 +10,14 @@ use super::receipt::{EntryOutcome, Receipt, ReceiptEntry};
 use super::{Prompt, Utterance, count, exchanges};
 use crate::context::confidence::is_doubted;
 use crate::context::tokens::TokenRates;
-use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
+use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::{Error, Result};
 use crate::message::redact::redact_message;
 use crate::message::{ChatMessage, ChatRole};
 use crate::store::{ConversationStore, Finding, Profile, Summary};
+
+/// The fraction of the room that an utterance of usual length takes at most.
+const UTTERANCE: usize = 8;
 
 /// Builds prompts from a system prompt, a provider of the history, and an ordered list of other providers.
 #[derive(Clone)]
@@ -182,18 +185,18 @@ impl PromptBuilder {
             .chain(brought)
             .map(|message| limits.rates.estimate_message(message))
             .sum();
-        let mut candidates: Vec<_> = offers
-            .iter_mut()
-            .map(|(entry, message)| Candidate { entry, message: message.message() })
-            .collect();
+        let mut candidates: Vec<_> =
+            offers.iter_mut().map(|(entry, message)| Candidate { entry, message }).collect();
         let narrowest = history_limit.map(|limit| budget.map_or(limit, |budget| budget.min(limit)));
         let n = narrowest.map_or(n, low_water);
+        let price = |message: &ContextMessage| limits.rates.estimate_message(message.message());
         if let Some(limit) = history_limit {
-            fit_history(&mut candidates, limit, n);
+            fit_history(&mut candidates, limit, n, price);
         }
         if let Some(budget) = budget {
-            let room = budget.saturating_sub(system_tokens + user_tokens);
-            fit(&mut candidates, room, n);
+            let left = budget.saturating_sub(system_tokens);
+            let rooms = (left.saturating_sub(user_tokens), left - left / UTTERANCE);
+            fit(&mut candidates, rooms, n, price);
         }
 
         let mut entries = Vec::with_capacity(offers.len());
@@ -299,6 +302,33 @@ impl PromptBuilder {
         }
         Ok(())
     }
+}
+
+/// A history within so many tokens, as prompts keep it, and what became of each of its messages. `price` tells the
+/// tokens of a message.
+pub fn history_within(
+    mut history: Context,
+    tokens: usize,
+    price: impl Fn(&ContextMessage) -> usize,
+) -> (Context, Vec<ReceiptEntry>) {
+    let mut messages = std::mem::take(&mut history.messages);
+    let entry = |message: &ContextMessage| ReceiptEntry {
+        seq: message.seq(),
+        role: message.message().role,
+        placement: Placement::History,
+        tokens: price(message),
+        why: message.why().unwrap_or(&history.why).to_owned(),
+        outcome: EntryOutcome::Included,
+    };
+    let mut entries: Vec<ReceiptEntry> = messages.iter().map(entry).collect();
+    let offers = entries.iter_mut().zip(&mut messages);
+    let mut candidates: Vec<_> =
+        offers.map(|(entry, message)| Candidate { entry, message }).collect();
+    fit_history(&mut candidates, tokens, 1, &price);
+    let kept = messages.into_iter().zip(&entries);
+    let kept = kept.filter(|(_, entry)| entry.outcome == EntryOutcome::Included);
+    history.messages = kept.map(|(message, entry)| message.because(&*entry.why)).collect();
+    (history, entries)
 }
 
 fn entry(

@@ -76,7 +76,8 @@ impl Receipt {
     /// Whether some of the history did not fit.
     pub fn is_history_truncated(&self) -> bool {
         self.entries.iter().any(|entry| {
-            entry.placement == Placement::History && entry.outcome == EntryOutcome::OverBudget
+            entry.placement == Placement::History
+                && matches!(entry.outcome, EntryOutcome::OverBudget | EntryOutcome::TooLong)
         })
     }
 
@@ -143,4 +144,6 @@ pub enum EntryOutcome {
     LowConfidence,
     /// It did not fit, or its block was dropped together with a message that did not fit.
     OverBudget,
+    /// It, or its exchange, would take so much room that too little of the rest would fit, so it was passed over.
+    TooLong,
 }

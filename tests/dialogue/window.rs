@@ -438,3 +438,86 @@ fn an_exact_history_has_exactly_so_many_messages() {
         assert_eq!(configured(&room, &[exact, ("SOTTOVOCE__CONTEXT__LASTN", "9")]).await, 9);
     });
 }
+
+/// The history of a prompt with 1,024 tokens, after a fact, an article of 14,600 bytes and `later` short exchanges.
+async fn beside_an_article(room: &Room, builder: ConversationBuilder, later: usize) -> Vec<String> {
+    let talk = room.conversation(builder.budget(1024));
+    let words = "The article goes on and on. ".repeat(14_600 / 28);
+    room.exchange(&talk, "My cat is called Minka.").await;
+    room.exchange(&talk, "The lamp is on.").await;
+    talk.prepare_turn(words.as_str()).await.unwrap();
+    talk.store_reply("It goes on and on.").await.unwrap();
+    let mut before: Vec<String> = Vec::new();
+    for turn in 0..=later {
+        let (prompt, receipt) = talk.prompt("And now?").await.unwrap();
+        let now = history(&prompt);
+        assert!(now.starts_with(&before), "turn {turn}: the beginning changed");
+        let shortened = receipt.entries.iter().filter(|entry| entry.why.contains("shortened"));
+        assert_eq!(shortened.count(), 1, "the receipt says so");
+        before = now;
+        room.exchange(&talk, &format!("Turn {turn}.")).await;
+    }
+    before
+}
+
+#[test]
+fn one_long_message_is_shortened_and_cuts_off_nothing_that_was_said_before_it() {
+    block_on(async {
+        let in_blocks: fn(&Room) -> ConversationBuilder =
+            |room| room.builder().history(LastNContextProvider::in_blocks());
+        let rolling: fn(&Room) -> ConversationBuilder =
+            |room| room.builder().history(room.window().in_steps());
+        for builder in [in_blocks, rolling] {
+            let room = Room::new().await;
+            let left = beside_an_article(&room, builder(&room), 4).await;
+            assert_eq!(
+                left[..4],
+                [
+                    "My cat is called Minka.",
+                    "My cat is called Minka.!",
+                    "The lamp is on.",
+                    "The lamp is on.!"
+                ]
+            );
+            assert!(left[4].starts_with("The article goes on"), "{}", left[4]);
+            assert!(left[4].ends_with("more characters are left out here]"), "{}", left[4]);
+            assert!(left[4].len() < 500);
+            assert_eq!(left[5], "It goes on and on.");
+            assert_eq!(left.len(), 6 + 8);
+            let stored = room.store.read_tail(99).await.unwrap().messages;
+            assert!(stored.iter().any(|stored| stored.message.content.len() > 14_000));
+        }
+    });
+}
+
+#[test]
+fn an_exchange_with_many_tool_calls_that_is_too_long_is_passed_over_as_a_whole() {
+    block_on(async {
+        let room = Room::new().await;
+        let talk =
+            room.conversation(room.builder().history(LastNContextProvider::new()).budget(300));
+        room.exchange(&talk, "My cat is called Minka.").await;
+        let question = talk.prepare_turn("Which lamps are on?").await.unwrap();
+        let now = room.clock.now().timestamp();
+        let mut said = Vec::new();
+        for lamp in 0..20 {
+            let mut call = ChatMessage::at(ChatRole::Assistant, "", now);
+            let (id, name) = (format!("c{lamp}"), "lamp".to_owned());
+            call.tool_calls = vec![ToolCall { id: id.clone(), name, arguments: lamp.into() }];
+            let mut result = ChatMessage::at(ChatRole::Tool, "It is on.", now);
+            result.tool_call_id = Some(id);
+            said.extend([call, result]);
+        }
+        drop(question);
+        room.store.append_all(said).await.unwrap();
+        room.exchange(&talk, "Thank you.").await;
+        let (prompt, receipt) = talk.prompt("And now?").await.unwrap();
+        assert_eq!(
+            history(&prompt),
+            ["My cat is called Minka.", "My cat is called Minka.!", "Thank you.", "Thank you.!"]
+        );
+        let outcome = sottovoce::prompt::EntryOutcome::TooLong;
+        let passed_over = receipt.entries.iter().filter(|entry| entry.outcome == outcome);
+        assert_eq!(passed_over.count(), 41);
+    });
+}

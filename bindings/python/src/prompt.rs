@@ -102,7 +102,7 @@ pub(crate) struct ReceiptEntry {
     /// Whether it is in the prompt.
     included: bool,
     /// `included`, or why it is not in the prompt: `duplicate`, `theUtterance`, `otherScope`, `beforeStart`, `cleared`,
-    /// `pruned`, `lowConfidence` or `overBudget`.
+    /// `pruned`, `lowConfidence`, `overBudget` or `tooLong`.
     outcome: String,
 }
 

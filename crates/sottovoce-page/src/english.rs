@@ -245,6 +245,7 @@ pub(crate) fn outcome(outcome: EntryOutcome) -> &'static str {
         EntryOutcome::Pruned => "kept out of prompts",
         EntryOutcome::LowConfidence => "heard with too little confidence",
         EntryOutcome::OverBudget => "no room left",
+        EntryOutcome::TooLong => "too long beside the rest",
         _ => "left out",
     }
 }

@@ -64,7 +64,7 @@ impl OpenScope {
         let earlier = Earlier::of(self, thread.as_deref()).await?;
         let limit = request.window.map_or(usize::MAX, |window| window / 8);
         let limit = limit.min(settings.history_tokens);
-        let history = earlier.before(first, limit).await?;
+        let (history, offered_before) = earlier.before(first, limit).await?;
         let mut offered: HashSet<u64> = seqs(&history).collect();
         for turn in aligned.iter().flatten().filter_map(|at| known.turns.get(*at)) {
             offered.extend(turn.seqs().chain(seqs(&turn.recalled)));
@@ -102,6 +102,7 @@ impl OpenScope {
             repeated,
             time_moved: newest.is_some_and(|turn| turn.time.is_some()),
             history: Entry::list(&history),
+            left_out: Entry::left_out(&offered_before),
             recalled: newest.map(|turn| Entry::list(&turn.recalled)).unwrap_or_default(),
             failed,
             tokens,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 use sottovoce::context::{Context, ContextMessage};
+use sottovoce::prompt::{EntryOutcome, ReceiptEntry};
 use sottovoce::{ChatRole, ConversationStore, Result};
 
 /// How many receipts of one conversation are kept.
@@ -34,6 +35,8 @@ pub(crate) struct Receipt {
     pub(crate) time_moved: bool,
     /// What was said before the session, in its prompts.
     pub(crate) history: Vec<Entry>,
+    /// What was said before the session too, but did not fit.
+    pub(crate) left_out: Vec<Entry>,
     /// What was recalled for this utterance.
     pub(crate) recalled: Vec<Entry>,
     /// Why nothing was recalled, if something went wrong.
@@ -63,6 +66,19 @@ impl Entry {
             Some(Self { seq: message.seq()?, role: message.message().role, why, text: None })
         };
         context.messages.iter().filter_map(entry).collect()
+    }
+
+    /// The stored messages that did not fit, each with the reason.
+    pub(crate) fn left_out(entries: &[ReceiptEntry]) -> Vec<Self> {
+        let reason = |entry: &ReceiptEntry| {
+            let why = match entry.outcome {
+                EntryOutcome::TooLong => "too long beside the rest, so it was passed over",
+                EntryOutcome::OverBudget => "over the budget",
+                _ => return None,
+            };
+            Some(Self { seq: entry.seq?, role: entry.role, why: why.to_owned(), text: None })
+        };
+        entries.iter().filter_map(reason).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sottovoce::context::{Context, ContextMessage, ContextProvider, ContextRequest, TokenRates};
 use sottovoce::model::earlier_text;
+use sottovoce::prompt::{ReceiptEntry, history_within};
 use sottovoce::store::Profile;
 use sottovoce::{ChatMessage, ChatRole, Result, StoredMessage};
 
@@ -38,33 +39,37 @@ impl<'a> Earlier<'a> {
         request
     }
 
-    /// The newest messages before a number, within so many tokens. As long as none of them is forgotten, the same
-    /// number gives the same messages.
-    pub(super) async fn before(&self, seq: u64, tokens: usize) -> Result<Context> {
+    /// The newest messages before a number, within so many tokens, and what became of each. As long as none of them is
+    /// forgotten, the same number gives the same messages.
+    pub(super) async fn before(
+        &self,
+        seq: u64,
+        tokens: usize,
+    ) -> Result<(Context, Vec<ReceiptEntry>)> {
         if tokens == 0 {
-            return Ok(Context::default());
+            return Ok(Default::default());
         }
-        let found = self.scope.history.get_context(&self.request("", seq)).await?;
-        let mut messages = Vec::new();
-        // It also stands in a session whose own beginning it covers: what it covers from before is nowhere else.
-        if let Some(summary) = self.profile.summary(self.thread) {
-            let words = format!("Earlier, in short: {}", summary.text);
-            let note = ChatMessage::at(ChatRole::System, words, summary.until);
-            messages.push(ContextMessage::from(note));
-        }
-        messages.extend(found.messages.into_iter().filter(|message| {
+        let mut found = self.scope.history.get_context(&self.request("", seq)).await?;
+        found = found.under("Said before this conversation");
+        found.messages.retain(|message| {
             message.message().role != ChatRole::Tool && !message.message().content.is_empty()
-        }));
-        let mut context = Context::new(messages, found.why).under("Said before this conversation");
+        });
         let rates = TokenRates::default();
-        while rates.estimate(&earlier_text(&context)) > tokens && !context.messages.is_empty() {
-            // A whole exchange, so that no answer stands without its question.
-            let starts = |message: &ContextMessage| message.message().starts_exchange();
-            let next = context.messages.iter().skip(1).position(starts);
-            let gone = next.map_or(context.messages.len(), |next| next + 1);
-            context.messages.drain(..gone);
-        }
-        Ok(context)
+        let price = |message: &ContextMessage| {
+            rates.estimate(&earlier_text(&Context::new(vec![message.clone()], "").under("")))
+        };
+        let heading = found.heading.as_deref().map_or(0, |heading| rates.estimate(heading));
+        let mut room = tokens.saturating_sub(heading);
+        // It also stands in a session whose own beginning it covers: what it covers from before is nowhere else.
+        let summary = self.profile.summary(self.thread).map(|summary| {
+            let words = format!("Earlier, in short: {}", summary.text);
+            ContextMessage::from(ChatMessage::at(ChatRole::System, words, summary.until))
+        });
+        let summary = summary.filter(|summary| price(summary) <= room);
+        room -= summary.as_ref().map_or(0, price);
+        let (mut history, entries) = history_within(found, room, price);
+        history.messages.splice(0..0, summary);
+        Ok((history, entries))
     }
 
     /// What fits an utterance, without the messages that are offered already.

@@ -67,6 +67,27 @@ async fn what_was_said_before_the_session_follows_the_system_prompt_in_all_of_it
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_long_message_cuts_off_nothing_that_was_said_before_it() {
+    let served = Served::start().await;
+    let kitchen = named("kitchen");
+    served.said_before(&kitchen, "My cat is called Minka.", "A lovely name.").await;
+    let article = "The article goes on and on. ".repeat(14_600 / 28);
+    served.said_before(&kitchen, &article, "It goes on and on.").await;
+    served.said_before(&kitchen, "The lamp is on.", "So it is.").await;
+    let mut client = Client::new();
+    client.say(&served, "/s/kitchen/api/chat", "What is my cat called?").await;
+    let body = served.last_forwarded();
+    let system = body["messages"][0]["content"].as_str().unwrap();
+    let places =
+        ["Minka", "The article goes on", "more characters are left out here]", "lamp is on"];
+    let places = places.map(|words| system.find(words));
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?} in {system}");
+    assert!(system.len() < 1500, "{system}");
+    let receipt = served.get("/s/kitchen/receipt").await.json();
+    assert!(receipt["history"][2]["why"].as_str().unwrap().contains("shortened"), "{receipt}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_next_session_knows_the_last_one() {
     let served = Served::start().await;
     let mut first = Client::new();

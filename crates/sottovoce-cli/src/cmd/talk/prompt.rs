@@ -130,6 +130,7 @@ pub(crate) fn explain(receipt: &Receipt) {
                 (DIM, "out, heard with too little confidence")
             }
             sottovoce::prompt::EntryOutcome::OverBudget => (WARN, "out, over the budget"),
+            sottovoce::prompt::EntryOutcome::TooLong => (WARN, "out, too long beside the rest"),
             _ => (DIM, "out"),
         };
         row(format!(

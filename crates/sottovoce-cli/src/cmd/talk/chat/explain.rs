@@ -61,6 +61,7 @@ pub(super) fn show(report: &TurnReport) {
 fn dropped(receipt: &Receipt) -> Vec<String> {
     let reasons = [
         (EntryOutcome::OverBudget, "over the budget"),
+        (EntryOutcome::TooLong, "too long beside the rest"),
         (EntryOutcome::Pruned, "pruned from the context"),
         (EntryOutcome::LowConfidence, "heard with too little confidence"),
         (EntryOutcome::Duplicate, "given already"),
