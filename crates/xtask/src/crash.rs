@@ -9,6 +9,7 @@ mod index;
 mod kills;
 mod removal;
 mod report;
+mod shared;
 mod step;
 mod trace;
 

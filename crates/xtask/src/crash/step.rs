@@ -12,6 +12,7 @@ use crate::crash::beside;
 use crate::crash::check::{self, Expected};
 use crate::crash::house::{Whose, append, block_on, open, open_as, said, say, text};
 use crate::crash::index;
+use crate::crash::shared;
 
 /// What a process has acknowledged, as it reports on its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,7 +61,7 @@ const LOOSE: usize = 64;
 
 const BOB: Whose = Whose { user: Some("bob"), is_rekeyed: false };
 
-pub(crate) const STEPS: [Step; 21] = [
+pub(crate) const STEPS: [Step; 22] = [
     Step {
         name: "first-append",
         is_long: false,
@@ -173,6 +174,23 @@ pub(crate) const STEPS: [Step; 21] = [
                 told,
                 &Expected { before: 9, more: 0, forgets: &[2, 3, 5], ..Expected::default() },
             )
+        },
+    },
+    // What other devices are told: of messages in packs and in files of their own.
+    Step {
+        name: "forget-shared",
+        is_long: false,
+        seed: |root| filled(root, 3, 6),
+        work: |root| forgets(root, 3),
+        check: |root, told| {
+            let forgets = &[2, 3, 5];
+            shared::told_to_others(root, told, forgets)?;
+            let expected = Expected { before: 6, forgets, ..Expected::default() };
+            check::conversation(root, told, &expected)?;
+            // The next writer has finished it, or it never came about.
+            let (are_told, are_here) = shared::told_to_others(root, told, forgets)?;
+            check::ensure!(are_told != are_here, "others are not told of what is forgotten");
+            Ok(())
         },
     },
     // A message and a document in one commit.
