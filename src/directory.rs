@@ -120,7 +120,7 @@ pub(crate) trait Directory: Debug + Send + Sync {
     /// Takes the directory's exclusive lock. Creates the directory if necessary.
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>>;
 
-    /// Removes the temporary files of interrupted publications. Requires the lock.
+    /// Removes the temporary files of interrupted publications, and leaves those that somebody is writing.
     fn remove_temp_files(&self) -> Result<()>;
 }
 

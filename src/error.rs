@@ -416,6 +416,9 @@ impl Error {
             Self::LockTimeout { .. } => {
                 "try again; if it happens again, look for a stopped process that uses this folder"
             }
+            Self::NotDurable { source, .. } if is_unsupported(source) => {
+                "the file system cannot make the names in a folder durable (fsync); put the store on one that can"
+            }
             Self::NotDurable { .. } | Self::Poisoned { .. } => {
                 "check the disk, verify the store, and open it again"
             }
@@ -466,4 +469,10 @@ impl Error {
             _ => Self::Io { action, path, source },
         }
     }
+}
+
+/// Whether the system cannot do something at all, rather than that it failed.
+fn is_unsupported(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS))
 }

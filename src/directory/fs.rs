@@ -123,6 +123,22 @@ fn durable(file: &File, path: &Path) -> Result<()> {
     file.sync_all().map_err(|source| Error::NotDurable { path: path.into(), source })
 }
 
+/// Makes the names in a folder above the store durable. Some file systems cannot do that for a folder, and need not: it
+/// changes only when the store is made.
+fn durable_above(folder: &File, path: &Path) -> Result<()> {
+    match folder.sync_all() {
+        Err(error)
+            if matches!(
+                Errno::from_io_error(&error),
+                Some(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS)
+            ) =>
+        {
+            Ok(())
+        }
+        synced => synced.map_err(|source| Error::NotDurable { path: path.into(), source }),
+    }
+}
+
 impl Directory for FsDirectory {
     fn path(&self) -> &Path {
         &self.path
@@ -365,6 +381,6 @@ impl Directory for FsDirectory {
                 stale.extend(str::from_utf8(name).map(str::to_owned));
             }
         })?;
-        stale.iter().try_for_each(|name| self.remove(name))
+        stale.iter().try_for_each(|name| self.remove_temporary(name))
     }
 }

@@ -180,11 +180,19 @@ impl Keyring {
             return Ok(());
         }
         let aside = root.folder(QUARANTINE);
-        let free = (1..1000).map(|n| format!("{VAULT}.{n}"));
-        for name in free {
-            if aside.create(&name, &self.bytes)? {
+        let mut is_copied = false;
+        for name in (1..1000).map(|n| format!("{VAULT}.{n}")) {
+            is_copied = aside.create(&name, &self.bytes)?;
+            if is_copied {
                 break;
             }
+        }
+        if !is_copied {
+            return Err(Error::Damaged {
+                place: aside.path().display().to_string(),
+                reason: "it has no room for another copy of the list of keys, so the list stays as it is; move the \
+                         copies elsewhere and repair again",
+            });
         }
         aside.sync()?;
         aside.sync_ancestors()?;

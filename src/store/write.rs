@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::artifact::artifact_files;
 use crate::store::backend::policy::StorePolicy;
 use crate::store::check::repair_kind::{RepairAction, RepairKind};
 use crate::store::commit::batch::Batch;
@@ -289,7 +288,7 @@ impl Writer {
             folder.directory.remove_temp_files()?;
             folder.snapshots.remove_temp_files()?;
             folder.recall.remove_temp_files()?;
-            artifact_files::sweep_leftovers(folder)?;
+            folder.artifacts.remove_temp_files()?;
             reader.install(None);
         }
         let mut tail = newest_end(&reader)?;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
@@ -40,7 +40,7 @@ pub(super) fn take(folder: &File, path: &Path, timeout: Duration) -> Result<FsLo
                     let waited_ms = timeout.as_millis().try_into().unwrap_or(u64::MAX);
                     return Err(Error::LockTimeout { path, waited_ms });
                 }
-                Err(errno) => return Err(Error::io("take the lock", path, errno.into())),
+                Err(errno) => return Err(failed(path, errno)),
             }
         }
         // A lock on a file that has lost its name protects nothing.
@@ -49,6 +49,18 @@ pub(super) fn take(folder: &File, path: &Path, timeout: Duration) -> Result<FsLo
             return FsLock::begin(file).map_err(|error| Error::io("mark the lock", path, error));
         }
     }
+}
+
+/// What it means that a file could not be locked.
+pub(super) fn failed(path: PathBuf, errno: Errno) -> Error {
+    let action = match errno {
+        Errno::NOLCK | Errno::NOTSUP | Errno::NOSYS | Errno::INVAL => {
+            "take the lock: this file system has no locks (flock), and a store needs them; mount it with locks, or \
+             put the store on another one"
+        }
+        _ => "take the lock",
+    };
+    Error::io(action, path, errno.into())
 }
 
 fn open(folder: &File, path: &Path) -> Result<(File, Stat)> {

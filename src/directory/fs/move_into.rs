@@ -1,8 +1,9 @@
 //! Moves an entry of any type into another directory without replacing anything.
 
-use rustix::fs::{AtFlags, RenameFlags};
+use rustix::fs::AtFlags;
 use rustix::io::{Errno, retry_on_intr};
 
+use super::publish::rename_anew;
 use super::{FsDirectory, durable};
 use crate::error::{Error, Result};
 
@@ -29,22 +30,7 @@ impl FsDirectory {
         for number in 1..=NAMESAKES {
             let suffix = if number == 1 { String::new() } else { format!(".{number}") };
             let target = [name, suffix.as_bytes()].concat();
-            let moved = retry_on_intr(|| {
-                rustix::fs::renameat_with(&from.fd, name, &to.fd, &*target, RenameFlags::NOREPLACE)
-            });
-            let moved = match moved {
-                // File systems without that flag can still link without replacing.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => retry_on_intr(|| {
-                    rustix::fs::linkat(&from.fd, name, &to.fd, &*target, AtFlags::empty())
-                })
-                .and_then(|()| {
-                    // The new name must be durable before the old one is removed.
-                    to.fd.sync_all().map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
-                    rustix::fs::unlinkat(&from.fd, name, AtFlags::empty())
-                }),
-                moved => moved,
-            };
-            match moved {
+            match rename_anew((&from.fd, name), (&to.fd, &target)) {
                 Ok(()) => {
                     durable(&to.fd, &other.path)?;
                     durable(&from.fd, &self.path)?;

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::durable;
+use super::publish::rename_anew;
+use super::{durable, durable_above};
 use crate::directory::TEMPORARY;
 use crate::error::{Error, Result};
 
@@ -71,15 +73,15 @@ impl NewFile {
                     rustix::fs::linkat(CWD, &*open, &self.folder, name(&self.path), flags)
                 })
             }
-            Some(temporary) => retry_on_intr(|| {
-                let (fd, flags) = (&self.folder, RenameFlags::NOREPLACE);
-                rustix::fs::renameat_with(fd, &**temporary, fd, name(&self.path), flags)
-            }),
+            Some(temporary) => {
+                let name = name(&self.path).as_os_str().as_bytes();
+                rename_anew((&self.folder, temporary.as_bytes()), (&self.folder, name))
+            }
         };
         match named {
             Ok(()) => {
                 self.temporary = None;
-                durable(&self.folder, &self.path)
+                durable_above(&self.folder, &self.path)
             }
             Err(Errno::EXIST) => Err(exists(&self.path)),
             Err(errno) => Err(Error::io("publish the file", &self.path, errno.into())),

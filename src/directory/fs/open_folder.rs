@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::file_id::{FileId, id};
-use super::{FsDirectory, durable};
+use super::{FsDirectory, durable, durable_above};
 use crate::error::{Error, Result};
 
 /// The open folder.
@@ -75,6 +75,7 @@ impl FsDirectory {
     fn make(&self) -> Result<()> {
         let missing: Vec<&Path> =
             self.path.ancestors().take_while(|level| !level.exists()).collect();
+        let own: Vec<&Path> = self.path.ancestors().take(self.own_levels).collect();
         for level in missing.into_iter().rev() {
             let failed = |errno: Errno| Error::io("make the folder", level, errno.into());
             match retry_on_intr(|| rustix::fs::mkdirat(CWD, level, Mode::RWXU)) {
@@ -86,7 +87,8 @@ impl FsDirectory {
                 let parent_fd =
                     retry_on_intr(|| rustix::fs::openat(CWD, parent, flags, Mode::empty()))
                         .map_err(failed)?;
-                durable(&File::from(parent_fd), parent)?;
+                let sync = if own.contains(&parent) { durable } else { durable_above };
+                sync(&File::from(parent_fd), parent)?;
             }
         }
         Ok(())
@@ -116,7 +118,8 @@ impl FsDirectory {
             if below.replace(device).is_some_and(|below| below != device) {
                 break;
             }
-            durable(&folder, level)?;
+            let sync = if height < self.own_levels { durable } else { durable_above };
+            sync(&folder, level)?;
         }
         Ok(())
     }

@@ -3,30 +3,34 @@
 use std::fs::File;
 use std::io::Write;
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::FsDirectory;
+use super::lock;
 use super::open_folder::OpenFolder;
-use crate::directory::TEMPORARY;
+use crate::directory::{Directory, TEMPORARY};
 use crate::error::{Error, Result};
+
+/// Renames a file, or a folder, and replaces nothing. File systems that cannot do that can still link without replacing;
+/// the new name is durable then before the old one goes.
+pub(super) fn rename_anew(from: (&File, &[u8]), to: (&File, &[u8])) -> rustix::io::Result<()> {
+    let ((from, old), (to, new)) = (from, to);
+    let flags = RenameFlags::NOREPLACE;
+    match retry_on_intr(|| rustix::fs::renameat_with(from, old, to, new, flags)) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            retry_on_intr(|| rustix::fs::linkat(from, old, to, new, AtFlags::empty()))?;
+            to.sync_all().map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+            retry_on_intr(|| rustix::fs::unlinkat(from, old, AtFlags::empty()))
+        }
+        renamed => renamed,
+    }
+}
 
 impl FsDirectory {
     /// Renames a temporary file to its final name; `false` if that is taken.
     pub(super) fn publish(&self, folder: &OpenFolder, temporary: &str, name: &str) -> Result<bool> {
-        let fd = &folder.fd;
-        let renamed = retry_on_intr(|| {
-            rustix::fs::renameat_with(fd, temporary, fd, name, RenameFlags::NOREPLACE)
-        });
-        // File systems without that flag can still link without replacing.
-        let published = match renamed {
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                retry_on_intr(|| rustix::fs::linkat(fd, temporary, fd, name, AtFlags::empty()))
-                    .and_then(|()| rustix::fs::unlinkat(fd, temporary, AtFlags::empty()))
-            }
-            other => other,
-        };
-        match published {
+        match rename_anew((&folder.fd, temporary.as_bytes()), (&folder.fd, name.as_bytes())) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
             Err(errno) => Err(self.error("publish the file", name, errno)),
@@ -43,6 +47,41 @@ impl FsDirectory {
         retry_on_intr(|| rustix::fs::renameat(&folder.fd, temporary, &folder.fd, name))
             .map_err(|errno| self.error("publish the file", name, errno))?;
         Ok(true)
+    }
+
+    /// Creates a temporary file that nobody removes while it is open: its lock says that somebody is writing it.
+    fn create_temporary(&self, folder: &OpenFolder, name: &str) -> Result<(String, File)> {
+        let failed = |e: Errno| self.error("create a file", name, e);
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        loop {
+            let random = getrandom::u64().map_err(|_| Error::NoRandomness)?;
+            let temporary = format!("{TEMPORARY}{random:016x}");
+            let opened = retry_on_intr(|| {
+                rustix::fs::openat(&folder.fd, &*temporary, flags, Mode::RUSR | Mode::WUSR)
+            });
+            let file = opened.map(File::from).map_err(failed)?;
+            retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))
+                .map_err(|e| lock::failed(self.path.join(&temporary), e))?;
+            // Somebody may have removed it before it was locked.
+            if retry_on_intr(|| rustix::fs::fstat(&file)).map_err(failed)?.st_nlink > 0 {
+                return Ok((temporary, file));
+            }
+        }
+    }
+
+    /// Removes a temporary file, unless somebody is writing it.
+    pub(super) fn remove_temporary(&self, name: &str) -> Result<()> {
+        let Some(folder) = self.opened()? else { return Ok(()) };
+        // A link or a folder of that name is no file of a writer's.
+        if let Ok(Some((file, _))) = self.open_file(folder, name, OFlags::RDONLY) {
+            let tried = FlockOperation::NonBlockingLockExclusive;
+            if retry_on_intr(|| rustix::fs::flock(&file, tried)) == Err(Errno::WOULDBLOCK) {
+                return Ok(());
+            }
+            return self.remove(name);
+        }
+        self.remove(name)
     }
 
     /// Writes a temporary file durably and renames it with `publish`. Removes it if either fails.
@@ -67,15 +106,7 @@ impl FsDirectory {
         write: impl FnOnce(&mut File) -> Result<T>,
         publish: impl FnOnce(&str, T) -> Result<bool>,
     ) -> Result<bool> {
-        let random = getrandom::u64().map_err(|_| Error::NoRandomness)?;
-        let temporary = format!("{TEMPORARY}{random:016x}");
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = retry_on_intr(|| {
-            rustix::fs::openat(&folder.fd, &*temporary, flags, Mode::RUSR | Mode::WUSR)
-        })
-        .map_err(|e| self.error("create a file", name, e))?;
-        let mut file = File::from(fd);
+        let (temporary, mut file) = self.create_temporary(folder, name)?;
         let published = write(&mut file).and_then(|written| {
             // A full disk is temporary: nothing was published, and the temporary file is removed.
             file.sync_all().map_err(|source| match Errno::from_io_error(&source) {

@@ -1,7 +1,6 @@
 //! The files of a conversation's artifacts: the contents in `{id}`, the metadata in `{id}.meta`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use zeroize::Zeroizing;
 
@@ -161,22 +160,6 @@ pub(crate) fn delete<'a>(
         any = true;
     }
     if any { committer.folder.artifacts.sync() } else { Ok(()) }
-}
-
-/// Removes files of interrupted additions, unless an addition is running.
-pub(crate) fn sweep_leftovers(folder: &Folder) -> Result<()> {
-    if folder.artifacts.link_count(LOCK)? == 0 {
-        return Ok(());
-    }
-    match folder.artifacts.lock(Duration::ZERO) {
-        Ok(lock) => {
-            folder.artifacts.remove_temp_files()?;
-            lock.release_clean();
-            Ok(())
-        }
-        Err(Error::LockTimeout { .. }) => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 /// Removes the files of one interrupted addition whose artifact was never listed. Call it only while nobody else adds

@@ -32,7 +32,7 @@ pub(crate) fn seal(
     new: &NewArtifact,
     content: &mut dyn Read,
     now: Timestamp,
-    known: &dyn Fn(&str) -> Option<String>,
+    known: &mut dyn FnMut(&str) -> Result<Option<String>>,
 ) -> Result<Sealed> {
     let id = measure::id_of(new)?;
     let key = folder.writing_key()?;
@@ -42,7 +42,7 @@ pub(crate) fn seal(
         let sealer = StreamSealer::new(key, &contents::associated(&scope, &id))?;
         let measure = seal_all(sealer, content, sink)?;
         let artifact = measure.artifact(new, id.clone(), now);
-        let same = known(&artifact.sha256);
+        let same = known(&artifact.sha256)?;
         let name = same.is_none().then(|| id.clone());
         sealed = Some(Sealed { artifact, kid: key.id().to_owned(), same });
         Ok(name)

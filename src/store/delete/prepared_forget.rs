@@ -15,7 +15,7 @@ use crate::store::record::finding::Finding;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::settings::profile::Profile;
-use crate::store::snapshot::restore_job::with_copies;
+use crate::store::snapshot::restore_job::Copies;
 use crate::store::snapshot::snapshot_files;
 
 use crate::store::delete::forget_plan::{ForgetPlan, ForgetRequest};
@@ -27,6 +27,8 @@ pub(crate) struct Prepared {
     unread: Vec<Finding>,
     /// The requested numbers, with copies and originals.
     related: SeqSet,
+    /// The numbers that may still be those of copies.
+    restored: SeqSet,
     refs: MessageRefs,
 }
 
@@ -41,7 +43,16 @@ impl Prepared {
     ) -> Result<Self> {
         let mut plan = ForgetPlan::begin(asked, tail.last_seq);
         let (snapshots, unread) = snapshot_files::all(committer.folder, &tail.profile)?;
-        let related = with_copies(reader, tail, &snapshots, plan.asked.clone())?;
+        let mut copies = Copies::of(&snapshots);
+        let maybe = match tail.knows_settings() {
+            true => tail.profile.restored.clone(),
+            // Any message may be a copy.
+            false => std::iter::once(1..=tail.last_seq).collect(),
+        };
+        let maybe_here = maybe.without(&tail.erased);
+        survey(reader, tail, &maybe_here, UnreadablePolicy::Refused, |stored| copies.note(stored))?;
+        let related = copies.related(plan.asked.clone());
+        let restored = copies.left_of(&maybe);
         // What the limits hide is not to take the place of what goes.
         let hidden = cleanup::hidden_now(reader, committer, tail)?.without(&related);
         let concerned = related.without(&tail.erased);
@@ -61,7 +72,7 @@ impl Prepared {
             true => profile.artifacts().map(str::to_owned).collect(),
             false => refs.artifacts(profile),
         };
-        Ok(Self { plan, snapshots, unread, related, refs })
+        Ok(Self { plan, snapshots, unread, related, restored, refs })
     }
 
     pub(crate) fn plan(self) -> ForgetPlan {
@@ -84,9 +95,12 @@ impl Prepared {
         committer: &Committer<'_>,
         tail: &mut Tail,
     ) -> Result<ForgetReport> {
-        let Self { plan, snapshots, mut unread, related, refs } = self;
+        let Self { plan, snapshots, mut unread, related, restored, refs } = self;
         let withdrawn =
             snapshot_files::remove_messages(committer, tail, (snapshots, &unread), &related)?;
+        if tail.knows_settings() && restored != tail.profile.restored {
+            committer.change_profile(tail, |profile| profile.restored = restored)?;
+        }
         committer.drop_summaries(tail, &related)?;
         let mut forgotten = forget::erase_surveyed(reader, committer, tail, &plan.numbers, &refs)?;
         if plan.is_whole {

@@ -127,18 +127,28 @@ impl RestoreJob {
 pub(crate) struct Copies {
     /// An original's number, and a copy's.
     pairs: Vec<(u64, u64)>,
+    /// The numbers of messages that turned out to be none.
+    originals: Vec<u64>,
 }
 
 impl Copies {
     pub(crate) fn of(snapshots: &[Snapshot]) -> Self {
         let saved = snapshots.iter().flat_map(|snapshot| &snapshot.messages);
-        Self { pairs: saved.map(|saved| (root(saved.seq, &saved.message), saved.seq)).collect() }
+        let pairs = saved.map(|saved| (root(saved.seq, &saved.message), saved.seq)).collect();
+        Self { pairs, originals: Vec::new() }
     }
 
-    /// Notes those of these messages that are copies.
-    pub(crate) fn note(&mut self, messages: &[Arc<StoredMessage>]) {
-        let copies = messages.iter().filter(|m| m.message.restored_from().is_some());
-        self.pairs.extend(copies.map(|stored| (root(stored.seq, &stored.message), stored.seq)));
+    /// Notes whether a message that may be a copy is one.
+    pub(crate) fn note(&mut self, stored: &StoredMessage) {
+        match stored.message.restored_from() {
+            Some(_) => self.pairs.push((root(stored.seq, &stored.message), stored.seq)),
+            None => self.originals.push(stored.seq),
+        }
+    }
+
+    /// What is left of the numbers that may be copies, so that no message is looked at twice.
+    pub(crate) fn left_of(&self, restored: &SeqSet) -> SeqSet {
+        restored.without(&self.originals.iter().map(|seq| *seq..=*seq).collect())
     }
 
     /// The numbers, with those of their originals and of all copies of these.
@@ -155,28 +165,4 @@ impl Copies {
         seqs.extend(numbers.into_iter());
         seqs
     }
-}
-
-/// The numbers, with those of restored copies and of what they are copies of.
-///
-/// # Errors
-/// If a possible copy can only be read under another key, by a newer program or at another time.
-pub(crate) fn with_copies(
-    reader: &Reader,
-    tail: &Tail,
-    snapshots: &[Snapshot],
-    seqs: SeqSet,
-) -> Result<SeqSet> {
-    let mut copies = Copies::of(snapshots);
-    let restored = match tail.knows_settings() {
-        true => tail.profile.restored.clone(),
-        // Any message may be a copy.
-        false => std::iter::once(1..=tail.last_seq).collect(),
-    };
-    for range in restored.without(&tail.erased).ranges() {
-        let reading = reader.read_alone(tail, &RangeQuery::Seqs(range))?;
-        reading.check_readable(&restored)?;
-        copies.note(&reading.messages);
-    }
-    Ok(copies.related(seqs))
 }

@@ -906,3 +906,27 @@ async fn what_was_forgotten_beyond_an_old_head_stays_away_and_hides_nothing() {
         assert!(report.is_sound(), "{:?}", report.findings);
     }
 }
+
+#[tokio::test]
+async fn after_a_repair_that_lost_the_settings_only_the_first_forgetting_looks_at_all_messages() {
+    let memory = Arc::new(MemoryDirectory::default());
+    let faulty = FaultyDirectory::over(memory.clone());
+    let directory: Arc<dyn Directory> = faulty.clone();
+    let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+    let options = StoreOptions::new(key).loose_files(10_000);
+    let store = options.open_directory(directory.clone(), directory).await.unwrap();
+    for n in 1..=600 {
+        store.append_message(said(n)).await.unwrap();
+    }
+    store.change_profile(Box::new(|p| p.rename(Some("x".to_owned())))).await.unwrap();
+    memory.replace("profile", b"lost").unwrap();
+    store.repair(crate::admin::RepairOptions::default(), |_| {}).await.unwrap();
+    let calls = async |seq| {
+        let before = faulty.counted().0;
+        assert_eq!(store.forget(&[seq..=seq]).await.unwrap().removed, [seq]);
+        faulty.counted().0 - before
+    };
+    let (first, second) = (calls(600).await, calls(599).await);
+    assert!(first > 600, "each message may be a copy: {first}");
+    assert!(second < first - 550, "no message is looked at twice: {second} after {first}");
+}

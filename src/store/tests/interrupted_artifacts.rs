@@ -121,3 +121,48 @@ async fn an_artifact_is_there_whole_or_not_at_all_whatever_fails() {
         }
     }
 }
+
+/// A source that says when it is first read, and goes on when it is told to.
+struct Slow(std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>);
+
+impl std::io::Read for Slow {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.0.send(()).unwrap();
+        match self.1.recv() {
+            Ok(()) => {
+                into[0] = b'x';
+                Ok(1)
+            }
+            Err(_) => Ok(0),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_is_slow_keeps_nobody_from_adding_and_nobody_sweeps_its_file() {
+    let root = tempfile::tempdir().unwrap();
+    let open = async || options().open(root.path().to_owned()).await.unwrap();
+    let store = open().await;
+    store.append_message(said("one")).await.unwrap();
+    let leftover = root.path().join("artifacts/.tmp-0123456789abcdef");
+    let (reached, was_reached) = std::sync::mpsc::channel();
+    let (go, going) = std::sync::mpsc::channel();
+    let slow = tokio::spawn({
+        let (store, new) = (store.clone(), NewArtifact::new(ArtifactKind::File, "slow"));
+        async move { store.add_artifact(new, Box::new(Slow(reached, going))).await }
+    });
+    was_reached.recv().unwrap();
+    // Others add artifacts, here and in another process, which first removes what a killed one has left.
+    std::fs::write(&leftover, "left").unwrap();
+    let other = open().await;
+    add(&other, "other").await.unwrap();
+    add(&store, "mine").await.unwrap();
+    assert!(!leftover.exists(), "what nobody writes is removed");
+    go.send(()).unwrap();
+    was_reached.recv().unwrap();
+    drop(go);
+    let added = slow.await.unwrap().unwrap();
+    assert_eq!(added.artifact.size, 1);
+    assert!(open().await.open_artifact(&added.artifact.id).await.unwrap().is_some());
+    assert!(open().await.verify(|_| {}).await.unwrap().is_sound());
+}

@@ -2,7 +2,9 @@
 //! meantime.
 
 use std::io::Read;
+use std::time::Duration;
 
+use crate::directory::Lock;
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
 use crate::store::artifact::artifact_writer;
@@ -18,33 +20,39 @@ pub(crate) fn add(
     new: &NewArtifact,
     content: &mut dyn Read,
 ) -> Result<AddedArtifact> {
-    let folder = &reader.folder;
     let timeout = writer.blocking_lock().begin_artifact()?;
-    // While this lock is held, nobody removes the unfinished file.
-    let lock = folder.artifacts.lock(timeout)?;
-    let added = seal(reader, writer, new, content);
-    lock.release_clean();
+    let mut lock = None;
+    let added = seal(reader, writer, new, content, (timeout, &mut lock));
+    if let Some(lock) = lock {
+        lock.release_clean();
+    }
     added
 }
 
+/// Takes the lock of the artifacts once all is read: the source may be slow, and others add artifacts meanwhile.
 fn seal(
     reader: &Reader,
     writer: &tokio::sync::Mutex<Writer>,
     new: &NewArtifact,
     content: &mut dyn Read,
+    (timeout, lock): (Duration, &mut Option<Box<dyn Lock>>),
 ) -> Result<AddedArtifact> {
     let folder = &reader.folder;
-    if let Some(id) = &new.id {
-        artifact_files::remove_leftover(folder, &*reader.settings()?, id)?;
-    }
     let reuse = new.reuse;
-    let known = |sha256: &str| {
-        let profile = reader.settings().ok().filter(|_| reuse == Reuse::SameBytes)?;
-        let same = artifact_files::same(folder, &profile, &new.kind, sha256).ok()??;
-        Some(same.id.clone())
+    let mut known = |sha256: &str| {
+        *lock = Some(folder.artifacts.lock(timeout)?);
+        let profile = reader.settings()?;
+        if let Some(id) = &new.id {
+            artifact_files::remove_leftover(folder, &profile, id)?;
+        }
+        if reuse != Reuse::SameBytes {
+            return Ok(None);
+        }
+        let same = artifact_files::same(folder, &profile, &new.kind, sha256);
+        Ok(same.ok().flatten().map(|same| same.id.clone()))
     };
     let Sealed { artifact, kid, same } =
-        artifact_writer::seal(folder, new, content, reader.now(), &known)?;
+        artifact_writer::seal(folder, new, content, reader.now(), &mut known)?;
     if let Some(id) = same {
         let there = artifact_files::read(folder, &*reader.settings()?, &id)?;
         let there = there.ok_or_else(|| Error::Damaged {
@@ -67,23 +75,25 @@ pub(crate) fn put_back(
 ) -> Result<()> {
     let folder = &reader.folder;
     let timeout = writer.blocking_lock().begin_artifact()?;
-    let lock = folder.artifacts.lock(timeout)?;
-    let other = std::cell::Cell::new(false);
+    let (mut lock, mut is_other) = (None, false);
     // Publish nothing if the digest differs.
-    let known = |sha256: &str| {
-        other.set(sha256 != artifact.sha256);
-        other.get().then(String::new)
+    let mut known = |sha256: &str| {
+        lock = Some(folder.artifacts.lock(timeout)?);
+        is_other = sha256 != artifact.sha256;
+        Ok(is_other.then(String::new))
     };
     let sealed = artifact_writer::seal(
         folder,
         &NewArtifact::copy_of(artifact),
         content,
         reader.now(),
-        &known,
+        &mut known,
     );
-    lock.release_clean();
+    if let Some(lock) = lock {
+        lock.release_clean();
+    }
     sealed?;
-    if other.get() {
+    if is_other {
         return Err(Error::InvalidMessage {
             reason: "the contents of an exported artifact have changed",
         });

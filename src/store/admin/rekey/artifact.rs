@@ -13,14 +13,6 @@ use crate::store::folder::{Folder, unreadable};
 
 /// Reseals contents under the writing key. The new file is durable and was read back before it replaces the old one.
 pub(crate) fn reseal(folder: &Folder, id: &str, timeout: Duration) -> Result<ResealOutcome> {
-    // While this lock is held, nobody removes the unfinished file.
-    let lock = folder.artifacts.lock(timeout)?;
-    let resealed = reseal_alone(folder, id, timeout);
-    lock.release_clean();
-    resealed
-}
-
-fn reseal_alone(folder: &Folder, id: &str, timeout: Duration) -> Result<ResealOutcome> {
     let key = folder.writing_key()?;
     let source = match folder.artifacts.open(id) {
         Ok(Some(source)) => source,

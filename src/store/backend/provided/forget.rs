@@ -5,9 +5,9 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result};
 use crate::store::backend::batch::Batch;
 use crate::store::backend::provided::{
-    View, delete, delete_artifacts_of, limits, pieces, retried, snapshot, survey,
+    View, delete, delete_artifacts_of, limits, retried, snapshot, survey,
 };
-use crate::store::backend::{ArtifactStore, ReadQuery, StoreBackend};
+use crate::store::backend::{ArtifactStore, StoreBackend};
 use crate::store::delete::forget::MessageRefs;
 use crate::store::delete::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest};
 use crate::store::record::document::{Document, DocumentId};
@@ -43,7 +43,7 @@ async fn forget_once(
     if announced.is_some_and(|announced| !prepared.plan.is_within(announced)) {
         return Err(Error::MoreThanAnnounced);
     }
-    let Prepared { plan, snapshots, related, refs } = prepared;
+    let Prepared { plan, snapshots, related, restored, refs } = prepared;
     let numbers = plan.numbers.without(&view.state.forgotten);
     if plan.is_nothing() && numbers.is_empty() {
         return Ok(ForgetReport::default());
@@ -58,6 +58,7 @@ async fn forget_once(
     let is_whole = plan.is_whole;
     let mut batch = view.change_after(batch, |profile| {
         withdrawal.apply(profile);
+        profile.restored = restored;
         if profile.has_any_made_of(&related) {
             profile.drop_derived(&related);
         }
@@ -117,6 +118,7 @@ struct Prepared {
     plan: ForgetPlan,
     snapshots: Vec<Snapshot>,
     related: SeqSet,
+    restored: SeqSet,
     refs: MessageRefs,
 }
 
@@ -131,11 +133,8 @@ impl Prepared {
         let forgotten = &view.state.forgotten;
         let mut copies = Copies::of(&snapshots);
         let restored = view.profile.restored.without(forgotten);
-        for range in pieces(&restored) {
-            let result = store.read(ReadQuery::Seqs(range)).await?;
-            result.check_readable(&restored)?;
-            copies.note(&result.messages);
-        }
+        survey(store, &restored, true, &mut |stored| copies.note(stored)).await?;
+        let restored = copies.left_of(&view.profile.restored);
         let related = copies.related(plan.asked.clone());
         let hidden = limits::hidden(store, view).await?.without(&related);
         let mut refs = MessageRefs::default();
@@ -151,7 +150,7 @@ impl Prepared {
         .await?;
         plan.finish((&related, &hidden), forgotten, &view.profile, &snapshots);
         plan.artifacts = artifacts(store.artifact_store(), plan.is_whole, &refs).await?;
-        Ok(Self { plan, snapshots, related, refs })
+        Ok(Self { plan, snapshots, related, restored, refs })
     }
 }
 
