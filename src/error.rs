@@ -359,6 +359,36 @@ impl Error {
         if stored == 0 { source } else { Self::Partial { stored, total, source: Box::new(source) } }
     }
 
+    /// The error, its causes and the advice in one line, for a client of a server. The paths of the store and the ids of
+    /// its keys are its owner's matter; an error that holds them says only that the server's log has more.
+    pub fn for_clients(&self, advice: &str) -> String {
+        match self {
+            Self::PassphraseNeeded { .. }
+            | Self::KeyFile { .. }
+            | Self::KeyLost { .. }
+            | Self::WrongKey { .. }
+            | Self::KeyChanged { .. }
+            | Self::VaultMissing { .. }
+            | Self::VaultDamaged { .. }
+            | Self::TooManyKeys { .. }
+            | Self::Damaged { .. }
+            | Self::NewerFormat { .. }
+            | Self::LockTimeout { .. }
+            | Self::NotDurable { .. }
+            | Self::Poisoned { .. }
+            | Self::NoSpace { .. }
+            | Self::FolderReplaced { .. }
+            | Self::NotPlain { .. }
+            | Self::Partial { .. }
+            | Self::Config { .. }
+            | Self::NotImportable { .. }
+            | Self::Io { .. }
+            | Self::Exhausted { .. }
+            | Self::Host { .. } => "the store cannot be used; the server's log says why".to_owned(),
+            error => format!("{}; {advice}", with_causes(error)),
+        }
+    }
+
     /// Advice for the user, in one line.
     pub fn help(&self) -> &'static str {
         match self {

@@ -314,11 +314,16 @@ impl Config {
     pub fn server(&self) -> Result<ModelServer> {
         let (url, limits) = (&self.language_model.base_url, self.answer_limits());
         let silence = Duration::from_secs(self.language_model.timeout_seconds.max(1));
+        let key = self.api_key()?;
         if self.language_model.kind == ModelKind::Ollama {
-            return Ok(ModelServer::Ollama(Ollama::new(url, silence)?.answer_limits(limits)));
+            let server = Ollama::new(url, silence)?.answer_limits(limits);
+            return Ok(ModelServer::Ollama(match key {
+                Some(key) => server.api_key(key)?,
+                None => server,
+            }));
         }
         let server = OpenAi::new(url, silence)?.answer_limits(limits);
-        Ok(ModelServer::OpenAi(match self.api_key()? {
+        Ok(ModelServer::OpenAi(match key {
             Some(key) => server.api_key(key)?,
             None => server,
         }))

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 
 const PREFIX: &str = "SOTTOVOCE__";
 
-/// The tokens that clients show.
-const TOKENS: [&str; 2] = ["Mcp.Token", "Serve.Token"];
+/// What closes a server to those who show no secret.
+const CLOSING: [&str; 4] = ["Mcp.Token", "Serve.Token", "Serve.KeysFile", "Page.Token"];
 
 /// The largest settings file in bytes.
 const LARGEST: u64 = 1 << 20;
@@ -179,8 +179,8 @@ impl Layer {
     fn from_variable(key: &Key, name: &str, text: Zeroizing<String>) -> Result<Self> {
         use serde_json::Value::{Null, String};
         let value = match key.kind {
-            // An empty token was lost on the way. It must not disable the token.
-            _ if text.is_empty() && key.may_be_null() && !TOKENS.contains(&key.path) => Null,
+            // One that is empty was lost on the way. It must not let in everybody.
+            _ if text.is_empty() && key.may_be_null() && !CLOSING.contains(&key.path) => Null,
             Kind::Secret | Kind::Token => String((*text).clone()),
             Kind::Text | Kind::Choice(_) | Kind::Path => String((*text).clone()),
             Kind::Flag => text.to_ascii_lowercase().parse::<bool>().map_or(Null, Into::into),

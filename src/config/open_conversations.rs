@@ -154,6 +154,14 @@ impl OpenConversations {
         self.lock().conversations.get(scope).map(|used| used.conversation.clone())
     }
 
+    /// Checks that the store can be read with the keys. A store that does not exist yet can.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`] for another store's keys, and what else keeps the store from opening.
+    pub async fn check(&self) -> Result<()> {
+        self.store(&Scope::Default).await.map(drop)
+    }
+
     /// Opens the store of a scope by itself, for what is no turn.
     ///
     /// # Errors
@@ -325,6 +333,22 @@ mod tests {
         open.lock().remove(&named(1), &old);
         let known = open.known(&named(1)).unwrap();
         assert!(Arc::ptr_eq(known.store(), again.store()));
+    }
+
+    #[tokio::test]
+    async fn the_key_of_another_store_is_found_before_anything_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = conversations(folder.path());
+        open.check().await.unwrap();
+        open.open(&named(1)).await.unwrap().prepare_turn("Hello.").await.unwrap();
+        open.check().await.unwrap();
+        let other = conversations(folder.path());
+        let refused = other.check().await.unwrap_err();
+        assert!(matches!(refused, Error::WrongKey { .. }), "{refused:?}");
+        let shown = refused.for_clients(refused.help());
+        let root = folder.path().display().to_string();
+        assert!(refused.to_string().contains(&root) && !shown.contains(&root), "{shown}");
+        assert!(!shown.contains("vault") && !shown.contains("key"), "{shown}");
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
+use zeroize::Zeroizing;
 
 pub use model::OllamaModel;
 
@@ -63,6 +64,15 @@ impl Ollama {
     /// [`Error::Config`](crate::Error::Config) for an invalid address, and for `https` without the feature `tls`.
     pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
         Ok(Self { client: Arc::new(HttpClient::new(base_url, silence)?) })
+    }
+
+    /// Sets the API key, which every request sends as a bearer token.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for a key that is not one word of printable ASCII, or that would leave
+    /// the local network unencrypted.
+    pub fn api_key(self, key: Zeroizing<String>) -> Result<Self> {
+        Ok(Self { client: Arc::new(HttpClient::clone(&self.client).with_key(key)?) })
     }
 
     /// Sets the limits of one answer.

@@ -484,6 +484,16 @@ fn an_empty_token_is_an_error_and_not_none() {
         let reason = refusal(&format!(r#"{{"Mcp":{{"Token":"{empty}"}}}}"#), &[]);
         assert!(reason.contains("Mcp.Token is empty"), "{reason}");
     }
+    for (place, token) in
+        [("SOTTOVOCE__SERVE__TOKEN", "Serve.Token"), ("SOTTOVOCE__PAGE__TOKEN", "Page.Token")]
+    {
+        for empty in ["", "  "] {
+            let reason = refusal("{}", &[(place, empty)]);
+            assert!(reason.contains(&format!("{token} is empty")), "{reason}");
+        }
+    }
+    let reason = refusal("{}", &[("SOTTOVOCE__SERVE__KEYSFILE", "")]);
+    assert!(reason.contains("SOTTOVOCE__SERVE__KEYSFILE"), "{reason}");
     assert!(load(r#"{"Mcp":{"Token":null}}"#, &[]).unwrap().mcp.token.is_none());
     assert!(load("{}", &[(place, "long")]).unwrap().mcp.token.is_some());
 }
@@ -510,6 +520,14 @@ fn an_api_key_comes_from_the_environment_or_a_file_and_never_from_the_settings()
     std::fs::write(&file, "sk-Drosselbart\n").unwrap();
     let named = format!(r#"{{"LanguageModel":{{"ApiKeyFile":{file:?}}}}}"#);
     assert_eq!(load(&named, &[]).unwrap().api_key().unwrap().unwrap().as_str(), "sk-Drosselbart");
+    for kind in ["ollama", "openai"] {
+        for unusable in ["\n", "\u{feff}sk-Drosselbart\n", "sk-Drossel\nbart\n"] {
+            std::fs::write(&file, unusable).unwrap();
+            let config = load(&named, &[("SOTTOVOCE__LANGUAGEMODEL__KIND", kind)]).unwrap();
+            let refused = config.server().unwrap_err().to_string();
+            assert!(refused.contains("one word of printable ASCII"), "{refused}");
+        }
+    }
     let both = load(&named, &[(VARIABLE, "other")]).unwrap().api_key().unwrap_err();
     assert!(both.to_string().contains("keep one of them"), "{both}");
     std::fs::remove_file(&file).unwrap();

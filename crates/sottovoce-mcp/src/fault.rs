@@ -1,11 +1,9 @@
 //! Tool errors: what a tool answers if it cannot do what was asked.
 
-use std::error::Error as _;
-
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
-use sottovoce::Error;
 use sottovoce::persona::PersonaFailure;
+use sottovoce::{Error, with_causes};
 
 /// The reason for a failure, in words for the model that called the tool. It never holds conversation text.
 #[derive(Debug)]
@@ -23,13 +21,8 @@ impl Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        let mut reason = error.to_string();
-        let mut cause = error.source();
-        while let Some(deeper) = cause {
-            reason = format!("{reason}: {deeper}");
-            cause = deeper.source();
-        }
-        Self(format!("{reason}. Advice: {}", help(&error)))
+        tracing::warn!(error = %with_causes(&error), "a tool failed");
+        Self(error.for_clients(&format!("advice: {}", help(&error))))
     }
 }
 

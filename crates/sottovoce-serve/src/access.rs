@@ -16,7 +16,8 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 #[derive(Default)]
 pub struct Access {
     token: Option<Zeroizing<String>>,
-    keys: Vec<Key>,
+    /// `None` if no file of keys is named. One that is named closes the server, however many keys it has.
+    keys: Option<Vec<Key>>,
     hosts: Vec<String>,
     unnamed: Scope,
 }
@@ -39,6 +40,12 @@ pub enum KeysError {
         /// The operating system's error.
         #[source]
         source: std::io::Error,
+    },
+    /// It holds no key, so nobody could be let in.
+    #[error("{} holds no key", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
     },
     /// A line is not a scope and a key.
     #[error("{}, line {line}: {reason}", path.display())]
@@ -93,6 +100,13 @@ impl Access {
         let text = std::fs::read_to_string(path)
             .map_err(|source| KeysError::Unreadable { path: path.to_owned(), source })?;
         let text = Zeroizing::new(text);
+        #[cfg(unix)]
+        if let Ok(found) = std::fs::metadata(path)
+            && std::os::unix::fs::MetadataExt::mode(&found) & 0o077 != 0
+        {
+            tracing::warn!(file = %path.display(), "others have rights to the file of keys; take them away with chmod 600");
+        }
+        let keys = self.keys.get_or_insert_default();
         for (at, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -108,19 +122,23 @@ impl Access {
             let scope: Scope = scope.parse().map_err(|error| {
                 wrong(format!("does not begin with a scope such as `named/kitchen`: {error}"))
             })?;
-            match self.keys.iter_mut().find(|key| key.secret.as_str() == secret) {
+            match keys.iter_mut().find(|key| key.secret.as_str() == secret) {
                 Some(key) => key.scopes.push(scope),
-                None => self
-                    .keys
-                    .push(Key { secret: Zeroizing::new(secret.to_owned()), scopes: vec![scope] }),
+                None => {
+                    let secret = Zeroizing::new(secret.to_owned());
+                    keys.push(Key { secret, scopes: vec![scope] });
+                }
             }
+        }
+        if keys.is_empty() {
+            return Err(KeysError::Empty { path: path.to_owned() });
         }
         Ok(self)
     }
 
     /// Whether a client must show a key.
     pub(crate) fn is_closed(&self) -> bool {
-        self.token.is_some() || !self.keys.is_empty()
+        self.token.is_some() || self.keys.is_some()
     }
 
     /// Whether a request may learn what concerns all conversations.
@@ -130,7 +148,7 @@ impl Access {
         };
         match &self.token {
             Some(token) => is_token(token),
-            None => self.keys.is_empty(),
+            None => self.keys.is_none(),
         }
     }
 
@@ -150,7 +168,7 @@ impl Access {
         }
         // Every key is compared, so that the time tells nothing about which one matched.
         let mut found = None;
-        for key in &self.keys {
+        for key in self.keys.iter().flatten() {
             if is_same(&key.secret) {
                 found = Some(key);
             }
@@ -208,7 +226,7 @@ fn host_name(host: &str) -> String {
 impl std::fmt::Debug for Access {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Access")
-            .field("keys", &self.keys.len())
+            .field("keys", &self.keys.as_ref().map(Vec::len))
             .field("hosts", &self.hosts)
             .finish_non_exhaustive()
     }
@@ -253,6 +271,13 @@ mod tests {
         assert_eq!(opens("Bearer k3", None), Err(Refusal::NoKey));
         assert_eq!(opens("k1", None), Err(Refusal::NoKey));
         assert_eq!(access.scope(&HeaderMap::new(), None), Err(Refusal::NoKey));
+    }
+
+    #[test]
+    fn a_file_of_keys_without_a_key_opens_nothing() {
+        for lines in ["", "\n\n", "# named/kitchen k1\n", "  \n\t# x"] {
+            assert!(matches!(keyed(lines), Err(KeysError::Empty { .. })), "{lines:?}");
+        }
     }
 
     #[test]

@@ -225,7 +225,7 @@ pub(crate) fn spoken(text: &str) -> &str {
 
 /// The reason for an error of the store, with advice, in words for a client.
 pub(crate) fn reason(error: &Error) -> String {
-    format!("{error}; {}", error.help())
+    error.for_clients(error.help())
 }
 
 #[cfg(test)]

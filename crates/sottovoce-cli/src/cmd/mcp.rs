@@ -56,7 +56,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let token = config.mcp.token.is_some();
         return client_config::print(session.config_file.as_deref(), args.http, token);
     }
-    let conversations = servers::conversations(session, &config)?;
+    let conversations = servers::conversations(session, &config).await?;
     let hub = Hub::new(Arc::clone(&conversations))?;
     let stop = CancellationToken::new();
     let (outcome, exit) = match args.http {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use sottovoce::config::ConfiguredKey;
+use sottovoce::config::{ConfiguredKey, OpenConversations};
 use sottovoce::{Config, with_causes};
 use sottovoce_page::{Advice, Check, CheckState, Listening, Page, PageError};
 use tokio_util::sync::CancellationToken;
@@ -63,6 +63,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         && let Ok(keys) = config.encryption_keys()
     {
         page = page.keys(keys);
+    }
+    // A passphrase is asked for on the page.
+    if let Ok(keys) = config.encryption_keys() {
+        OpenConversations::new(config.clone(), keys, session.clock())?.check().await?;
     }
     let listening = listen(session, &config, page, args.addr, args.allow_host).await?;
     let link = listening.link().map_err(|error| failure(&error))?;

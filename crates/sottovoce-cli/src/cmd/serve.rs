@@ -56,7 +56,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let Some(address) = address else {
         return Err(Failure::input("Serve.Address names no address", "name one with --addr"));
     };
-    let conversations = servers::conversations(session, &config)?;
+    let conversations = servers::conversations(session, &config).await?;
     let listening = self::listen(session, &config, address, args.allow_host).await?;
     let syncing = servers::Syncing::new(&config, &conversations)?;
     let hub = Hub::new(conversations)?;
@@ -125,7 +125,12 @@ fn with_tls(listening: Listening, config: &Config) -> Result<Listening, Failure>
 }
 
 fn wrong_keys(error: &KeysError) -> Failure {
-    let help = "each line of the file is a scope and a key, such as `named/kitchen KEY`";
+    let help = match error {
+        KeysError::Empty { .. } => {
+            "give it a line with a scope and a key, such as `named/kitchen KEY`, or set Serve.KeysFile to null for none"
+        }
+        _ => "each line of the file is a scope and a key, such as `named/kitchen KEY`",
+    };
     Failure::input(with_causes(error), help)
 }
 

@@ -37,14 +37,15 @@ macro_rules! exit_codes {
 #[cfg(any(feature = "serve", feature = "wyoming"))]
 pub(crate) use exit_codes;
 
-/// The open conversations of a server. Makes the key on first use.
+/// The open conversations of a server. Makes the key on first use, and refuses another store's.
 #[cfg(any(feature = "mcp", feature = "serve", feature = "wyoming"))]
-pub(crate) fn conversations(
+pub(crate) async fn conversations(
     session: &Session,
     config: &Config,
 ) -> Result<Arc<OpenConversations>, Failure> {
     let keys = session.stores_or_make(config)?.keys();
     let conversations = OpenConversations::new(config.clone(), keys, session.clock())?;
+    conversations.check().await?;
     #[cfg(feature = "team")]
     crate::cmd::share::team::artifacts::fetch_for(&conversations);
     Ok(conversations)

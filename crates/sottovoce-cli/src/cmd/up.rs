@@ -54,7 +54,7 @@ pub(crate) struct Args {}
 
 pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
     let config = session.config()?;
-    let conversations = servers::conversations(session, &config)?;
+    let conversations = servers::conversations(session, &config).await?;
     let bound = Box::pin(Bound::bind(session, &config, &conversations)).await?;
     if bound.serve.is_none() && bound.wyoming.is_none() && bound.mcp.is_none() {
         let help = "set Serve.Address, Wyoming.Addresses or Mcp.Address";

@@ -99,7 +99,7 @@ fn split(text: &str, wanted: &str) -> Result<(String, String), String> {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
-    let conversations = servers::conversations(session, &config)?;
+    let conversations = servers::conversations(session, &config).await?;
     let Some(bound) = Bound::bind(session, &config, args).await? else {
         let what = "Wyoming.Addresses names no address";
         return Err(Failure::input(what, "name one with --addr"));

@@ -175,3 +175,49 @@ fn paths_without_a_scope_belong_to_the_commands_own_conversation() {
     let tail = talk.run(&["--scope", "hall", "tail", "--json"]);
     assert_eq!(rows(&tail).len(), 2);
 }
+
+#[test]
+fn no_server_starts_with_the_key_of_another_store() {
+    let home = Home::new();
+    home.run(&["append", "--role", "user", "one"]);
+    for server in [
+        &["serve", "--addr", "127.0.0.1:0"][..],
+        &["wyoming", "--addr", "127.0.0.1:0"],
+        &["mcp", "--http", "127.0.0.1:0"],
+        &["mcp"],
+        &["page", "--addr", "127.0.0.1:0"],
+        &["up"],
+    ] {
+        let mut command = home.command(server);
+        command.env("SOTTOVOCE__CONTEXT__ENCRYPTIONKEY", "another key of this house");
+        let refused = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(code(&refused), 4, "{server:?}: {}", err(&refused));
+        assert!(!err(&refused).contains("127.0.0.1"), "{}", err(&refused));
+    }
+}
+
+#[test]
+fn a_file_of_keys_without_a_key_is_refused_and_one_that_others_may_read_is_noted() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let talk = Talk::new();
+    let keys = talk.home.path().join("keys");
+    std::fs::write(&keys, "# named/kitchen k1\n\n").unwrap();
+    let with_keys = |arguments: &[&str]| {
+        let mut command = talk.command(arguments);
+        command.env("SOTTOVOCE__SERVE__KEYSFILE", &keys);
+        command
+    };
+    let refused = with_keys(&["serve", "--addr", "127.0.0.1:0"]).output().unwrap();
+    assert_eq!(code(&refused), 2, "{}", err(&refused));
+    assert!(err(&refused).contains("holds no key"), "{}", err(&refused));
+    std::fs::write(&keys, "named/kitchen k1\n").unwrap();
+    for (mode, is_noted) in [(0o644, true), (0o600, false)] {
+        std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(mode)).unwrap();
+        let served = started(&mut with_keys(&["serve", "--addr", "127.0.0.1:0"]));
+        assert!(served.ask("/s/kitchen/api/chat", &says("Hello.")).starts_with("HTTP/1.1 401"));
+        let (_, said) = served.end();
+        assert_eq!(said.contains("chmod 600"), is_noted, "{said}");
+        assert!(!said.contains("k1"), "{said}");
+    }
+}

@@ -45,7 +45,13 @@ impl Health {
             "/readyz" if self.ending.is_cancelled() => {
                 plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n")
             }
-            "/readyz" => plain(StatusCode::OK, "ready\n"),
+            "/readyz" => match self.conversations.check().await {
+                Ok(()) => plain(StatusCode::OK, "ready\n"),
+                Err(error) => {
+                    tracing::warn!(%error, "the store cannot be used");
+                    plain(StatusCode::SERVICE_UNAVAILABLE, "the store cannot be used\n")
+                }
+            },
             "/metrics" if !self.access.opens_all(request.headers()) => {
                 plain(StatusCode::UNAUTHORIZED, "Serve.Token is required\n")
             }

@@ -11,7 +11,7 @@ use sottovoce::{
     ChatMessage, ChatRole, Clock, Config, ConversationStore, EncryptionKey, FileConversationStore,
     ManualClock, Scope,
 };
-use sottovoce_serve::{Access, Hub, Limits, listen, serve};
+use sottovoce_serve::{Access, Hub, Limits, listen, serve, serve_health};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -53,8 +53,10 @@ pub(crate) fn named(id: &str) -> Scope {
     Scope::Named { id: id.into() }
 }
 
+pub(crate) const SECRET: &str = "a long secret that only this house knows";
+
 fn key() -> Arc<EncryptionKey> {
-    Arc::new(EncryptionKey::from_secret("a long secret that only this house knows").unwrap())
+    Arc::new(EncryptionKey::from_secret(SECRET).unwrap())
 }
 
 impl Served {
@@ -109,6 +111,19 @@ impl Served {
         self.serving = Some(tokio::spawn(serving));
     }
 
+    /// Where the health of a process with this key for the store is told.
+    pub(crate) async fn health(&self, secret: &str) -> String {
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let keys = vec![Arc::new(EncryptionKey::from_secret(secret).unwrap())];
+        let conversations = OpenConversations::new(self.config.clone(), keys, clock).unwrap();
+        let listening = listen("127.0.0.1:0".parse().unwrap(), Access::default()).await.unwrap();
+        let url = format!("http://{}", listening.address());
+        let (ending, stop) = Default::default();
+        let more = Arc::new(String::new);
+        tokio::spawn(serve_health(listening, conversations, more, ending, stop));
+        url
+    }
+
     /// A server that speaks TLS.
     #[cfg(feature = "tls")]
     pub(crate) async fn with_tls(certificate: &Path, key: &Path) -> Self {
@@ -137,6 +152,10 @@ impl Served {
     /// Stops the server and starts another one on the same store.
     pub(crate) async fn restart(&mut self) {
         self.stop().await;
+        self.restart_stopped().await;
+    }
+
+    pub(crate) async fn restart_stopped(&mut self) {
         self.begin(Access::default(), Limits::default()).await;
     }
 

@@ -233,3 +233,14 @@ async fn a_model_server_that_switches_protocols_is_refused() {
         json!({ "model": "llama3.2", "messages": [{ "role": "user", "content": "Hello." }] });
     assert_eq!(served.post("/api/chat", chat.to_string()).await.status, 502);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ollama_behind_a_key_gets_it_with_every_request() {
+    let settings = [("LANGUAGEMODEL__APIKEY", "key1")];
+    let served = Served::with(&settings, sottovoce_serve::Access::default(), |_| {}).await;
+    Client::new().say(&served, "/api/chat", "Hello.").await;
+    served.get("/api/tags").await;
+    let seen = served.stub.all_seen();
+    assert!(seen.iter().any(|seen| seen.ask == Ask::Show) && seen.len() == 3, "{seen:?}");
+    assert!(seen.iter().all(|seen| seen.headers["authorization"] == "Bearer key1"));
+}

@@ -5,7 +5,7 @@ use sottovoce::Scope;
 use sottovoce::persona::{NewPersonaConversation, Persona};
 use sottovoce_serve::Access;
 
-use crate::harness::{Client, Served, named};
+use crate::harness::{Client, SECRET, Served, http_client, named};
 
 fn ann() -> Scope {
     Scope::Dm { user: "ann".into() }
@@ -139,4 +139,28 @@ async fn an_address_that_others_reach_is_not_served_without_a_key() {
     let refused = sottovoce_serve::listen(address, Access::default()).await.unwrap_err();
     assert!(matches!(refused, sottovoce_serve::ListenError::NoKey { .. }));
     sottovoce_serve::listen(address, keyed()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_under_another_key_is_not_ready_and_clients_learn_neither_its_path_nor_its_key() {
+    let mut served = Served::start().await;
+    let ready = async |secret: &str| {
+        let url = served.health(secret).await;
+        let got = http_client().get(format!("{url}/readyz")).send().await.unwrap();
+        (got.status().as_u16(), got.text().await.unwrap())
+    };
+    assert_eq!(ready("some other secret").await.0, 200, "there is no store yet");
+    Client::new().say(&served, "/api/chat", "Hello.").await;
+    assert_eq!(ready(SECRET).await.0, 200);
+    let (status, said) = ready("some other secret").await;
+    assert_eq!((status, said.as_str()), (503, "the store cannot be used\n"));
+
+    served.stop().await;
+    let root = served.root.path().display().to_string();
+    std::fs::write(served.root.path().join("vault"), "damaged").unwrap();
+    served.restart_stopped().await;
+    let got = served.post("/api/chat", hello()).await;
+    assert_eq!(got.status, 500);
+    assert!(!got.text.contains(&root) && !got.text.contains("vault"), "{}", got.text);
+    assert!(got.text.contains("the server's log says why"), "{}", got.text);
 }
