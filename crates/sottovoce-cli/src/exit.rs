@@ -31,6 +31,26 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// All exit codes with their meanings, one a line, as helps end with them.
+    pub(crate) fn table() -> String {
+        let meanings = [
+            (Self::Done, "done"),
+            (Self::Failed, "failed; see the message"),
+            (Self::Misused, "mistyped, or refused; if nobody can be asked, say --yes"),
+            (Self::Problems, "something is wrong or was left out, or nothing was found"),
+            (Self::Key, "no key, or the wrong one"),
+            (Self::Config, "the configuration cannot be used"),
+            (Self::Model, "no model answered"),
+            #[cfg(feature = "sync")]
+            (Self::Later, "the remote cannot be reached now, or another process syncs"),
+            (Self::Interrupted, "interrupted; what was acknowledged is kept"),
+        ];
+        let lines = meanings.map(|(code, meaning)| format!("\n{:>3}  {meaning}", code as u8));
+        format!("Exit codes:{}", lines.concat())
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)

@@ -19,11 +19,7 @@ Examples:
   sottovoce compact --show           the summary that stands in prompts now
   sottovoce compact --undo           the messages themselves are context again
 
-By itself this happens once a prompt fills the share Context.CompactAt of its budget, in a chat that is idle.
-
-Exit codes:
-  0  done                          6  no model answered; nothing has changed
-  1  failed; see the message     130  interrupted; what was summarized until then is kept";
+By itself this happens once a prompt fills the share Context.CompactAt of its budget, in a chat that is idle.";
 
 /// Asks the model to summarize older messages; prompts then hold the summary instead
 ///

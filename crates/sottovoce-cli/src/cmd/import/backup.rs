@@ -20,12 +20,7 @@ file, its secret string or its passphrase.
 
 Examples:
   sottovoce import backup ~/backup.sottovoce
-  sottovoce import backup ~/old.sottovoce --ask-key      sealed under the key of a store that is gone
-
-Exit codes:
-  0  all is imported               3  something was refused; the rest is imported
-  1  failed; see the message       4  no key opens it
- 130  interrupted; repeat the command to continue";
+  sottovoce import backup ~/old.sottovoce --ask-key      sealed under the key of a store that is gone";
 
 /// Imports what `sottovoce export` wrote: JSON, or a sealed backup
 ///

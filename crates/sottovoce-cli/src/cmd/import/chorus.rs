@@ -13,11 +13,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce import chorus ~/.chorus-agents --dry-run    what is in it?
   sottovoce import chorus backup/chorus.db              a database by itself, without saved sessions
-  sottovoce --scope named/mira tail                     afterwards: one of the conversations
-
-Exit codes:
-  0  all is imported               3  something was refused; the rest is imported
-  1  failed; see the message     130  interrupted; repeat the command to continue";
+  sottovoce --scope named/mira tail                     afterwards: one of the conversations";
 
 /// Imports the database of chorus
 ///

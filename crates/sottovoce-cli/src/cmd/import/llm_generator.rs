@@ -13,11 +13,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce import mcp-llm-generator ~/generator --dry-run        what is in it?
   sottovoce import mcp-llm-generator backup/context-memory.db     a database by itself
-  sottovoce --scope named/context-mep92q9v-mkorf9 tail            afterwards: one of the contexts
-
-Exit codes:
-  0  all is imported               3  something was refused; the rest is imported
-  1  failed; see the message     130  interrupted; repeat the command to continue";
+  sottovoce --scope named/context-mep92q9v-mkorf9 tail            afterwards: one of the contexts";
 
 /// Imports the database of mcp-llm-generator
 ///

@@ -13,11 +13,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce import mimir ~/project --dry-run       what is in ~/project/.mimir/context?
   sottovoce import mimir ~/project
-  sottovoce --scope named/conv-abc123 tail         afterwards: one of the conversations
-
-Exit codes:
-  0  all is imported               3  something was refused; the rest is imported
-  1  failed; see the message     130  interrupted; repeat the command to continue";
+  sottovoce --scope named/conv-abc123 tail         afterwards: one of the conversations";
 
 /// Imports the conversations that Mimir keeps in a project
 ///

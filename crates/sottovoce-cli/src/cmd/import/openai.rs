@@ -13,11 +13,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce import openai ~/Downloads/chatgpt --dry-run     what is in the export?
   sottovoce import openai ~/Downloads/chatgpt               all of it, unpacked
-  sottovoce import openai training.jsonl                    chat completions: named/training and so on
-
-Exit codes:
-  0  all is imported               3  something was refused; the rest is imported
-  1  failed; see the message     130  interrupted; repeat the command to continue";
+  sottovoce import openai training.jsonl                    chat completions: named/training and so on";
 
 /// Imports ChatGPT's data export, or files of OpenAI chat completions
 ///

@@ -8,17 +8,11 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
 
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  done                          4  no key, or the wrong one
-  1  failed; see the message     130  interrupted; what was moved stays moved";
-
 /// Moves all messages except the newest into packs now, and merges packs
 ///
 /// Appending does this by itself from time to time. Run it after copying in single files, and before a backup: packs
 /// are few, and large ones never change. It changes no message, and an interruption loses none.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {}
 
 #[derive(Serialize)]

@@ -28,13 +28,7 @@ To --to-key-file and --to-passphrase, stop other programs first: with their old 
 write until they are given the new key.
 
 Broken off at any moment, by whatever, nothing is lost: the same command goes on from there. Inventories of \
-`verify --save` are to be taken anew afterwards, since only numbers are compared across keys.
-
-Exit codes:
-  0  done                          4  no key, or the wrong one
-  1  failed; see the message     130  stopped half-way; run it again
-  2  refused; nothing was changed
-  3  something does not open, so the old key stays valid";
+`verify --save` are to be taken anew afterwards, since only numbers are compared across keys.";
 
 /// Changes the key: seals everything again, and then refuses the old key
 #[derive(Debug, clap::Args)]

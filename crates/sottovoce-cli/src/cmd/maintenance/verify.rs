@@ -21,12 +21,7 @@ const AFTER_HELP: &str = "\
 Against an old copy of the whole folder put back, nothing in the folder helps. Keep an inventory elsewhere:
   sottovoce verify --save /elsewhere/inventory      now, and from time to time
   sottovoce verify --expect /elsewhere/inventory    is all there still, or forgotten?
-With --all both are about every conversation, and about which there are.
-
-Exit codes:
-  0  sound                         3  something was lost or changed, or cannot be read
-  1  failed; see the message       4  no key, or the wrong one
-  2  FILE cannot be used";
+With --all both are about every conversation, and about which there are.";
 
 /// Reads every file and reports everything that is wrong
 ///

@@ -23,13 +23,7 @@ Examples:
   sottovoce conversations kitchen --tag recipes    those that have both
   sottovoce --scope dm/42 conversations rename Holidays in Norway
   sottovoce --scope dm/42 conversations rename --propose     the model finds one
-  sottovoce --scope dm/42 conversations tag travel family
-
-Exit codes:
-  0  done                          3  something of one cannot be read; the rest is listed
-  1  failed; see the message       4  no key, or the wrong one
-  2  the command was mistyped      6  no model answered
-                                 130  interrupted";
+  sottovoce --scope dm/42 conversations tag travel family";
 
 /// Lists conversations by title and tags, or changes the title and tags of one
 ///

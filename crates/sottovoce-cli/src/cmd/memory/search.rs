@@ -21,12 +21,7 @@ Examples:
   sottovoce search recip* after:2025-05        words that begin so, said after May 2025
   sottovoce search tea speaker:Anna -C 2       said by Anna, with two messages before and after each
   sottovoce search dentist from:assistant      said by the assistant; also from:me, from:tool, from:system
-  sottovoce search dentist before:2025-05-11 --all    in all conversations
-
-Exit codes:
-  0  something was found           3  nothing was found, or a conversation cannot be read
-  1  failed; see the message       4  no key, or the wrong one
-  2  the command was mistyped    130  interrupted";
+  sottovoce search dentist before:2025-05-11 --all    in all conversations";
 
 /// Finds words in what was said, newest first
 ///

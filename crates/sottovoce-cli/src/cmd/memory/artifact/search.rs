@@ -23,12 +23,7 @@ use crate::session::Session;
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce artifact add-search milk
-  sottovoce --thread 7 artifact add-search \"weather tomorrow\" --limit 10
-
-Exit codes:
-  0  done                          3  nothing was found, and nothing added
-  1  failed; see the message       4  no key, or the wrong one
-  2  the command was mistyped    130  interrupted; nothing was added";
+  sottovoce --thread 7 artifact add-search \"weather tomorrow\" --limit 10";
 
 /// Searches messages, and stores the results as an artifact
 ///
