@@ -68,8 +68,8 @@ pub(crate) enum Failure {
     Nothing {
         folder: PathBuf,
     },
-    /// The user pressed Ctrl-C.
-    Interrupted,
+    /// The user pressed Ctrl-C: what is kept or undone, if that is worth a note.
+    Interrupted(&'static str),
     /// Nothing has this name: the existing names, and what to do.
     NotFound {
         what: String,
@@ -105,7 +105,7 @@ impl Failure {
             Self::Nothing { .. } => Exit::Done,
             Self::NotFound { .. } => Exit::Failed,
             Self::Input { .. } => Exit::Misused,
-            Self::Interrupted => Exit::Interrupted,
+            Self::Interrupted(_) => Exit::Interrupted,
             Self::Io(_) => Exit::Failed,
         }
     }
@@ -132,7 +132,8 @@ impl Failure {
             Self::Nothing { folder } => {
                 output::note(&format!("nothing is remembered yet in {}", folder.display()));
             }
-            Self::Interrupted => {}
+            Self::Interrupted("") => {}
+            Self::Interrupted(kept) => output::note(&format!("interrupted; {kept}")),
             Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),
             Self::Input { what, help } | Self::NotFound { what, help } => output::error(what, help),
         }

@@ -122,14 +122,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         return Ok(Exit::Done);
     }
     let mut interrupt = Interrupt::listen()?;
-    let exported = tokio::select! {
-        exported = write(&stores, &args, scopes, keys.first().map(|key| key.as_str())) => Some(exported?),
-        _ = interrupt.heard() => None,
-    };
-    let Some(exported) = exported else {
-        output::note("interrupted; no file was made");
-        return Ok(Exit::Interrupted);
-    };
+    let writing = write(&stores, &args, scopes, keys.first().map(|key| key.as_str()));
+    let exported = interrupt.or("no file was made", writing).await??;
     tell(session, &args, &exported)?;
     Ok(if exported.skipped.is_empty() { Exit::Done } else { Exit::Problems })
 }

@@ -87,15 +87,9 @@ pub(crate) async fn obey(
     let keep = args.keep.unwrap_or(config.context.last_n);
     let bar = output::progress(None, "the model summarizes");
     let mut interrupt = Interrupt::listen()?;
-    let summarized = tokio::select! {
-        summarized = conversation.summarize(keep) => Some(summarized),
-        _ = interrupt.heard() => None,
-    };
-    bar.finish_and_clear();
-    let Some(summarized) = summarized else {
-        output::note("interrupted; the finished part of the summary is stored");
-        return Ok(Exit::Interrupted);
-    };
+    let kept = "the finished part of the summary is stored";
+    let summarized = interrupt.or(kept, conversation.summarize(keep)).await?;
+    drop(bar);
     tell(session, conversation, &summarized?).await
 }
 

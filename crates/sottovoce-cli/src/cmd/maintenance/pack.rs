@@ -33,16 +33,8 @@ pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
         bar.set_length(progress.total as u64);
         bar.set_position(progress.done as u64);
     });
-    let packed = tokio::select! {
-        biased;
-        _ = interrupt.heard() => None,
-        packed = packing => Some(packed),
-    };
+    let packed = interrupt.or("what was moved stays moved", packing).await?;
     bar.finish_and_clear();
-    let Some(packed) = packed else {
-        output::note("interrupted; what was moved stays moved");
-        return Ok(Exit::Interrupted);
-    };
     let PackReport { moved, packs_before, packs_after, bytes, .. } = packed?;
     if session.json {
         output::json(&Summary { moved, packs_before, packs_after, bytes })?;

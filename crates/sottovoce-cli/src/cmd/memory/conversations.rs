@@ -113,14 +113,7 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
     let bar = output::progress(Some(all.len() as u64), "looking");
     let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
     for scope in all {
-        let row = tokio::select! {
-            biased;
-            _ = interrupt.heard() => {
-                bar.finish_and_clear();
-                return Ok(Exit::Interrupted);
-            }
-            row = Row::of(&stores, scope.clone()) => row,
-        };
+        let row = interrupt.or("", Row::of(&stores, scope.clone())).await?;
         bar.inc(1);
         match row {
             Ok(row) if row.is_meant(&words, tags) => rows.push(row),

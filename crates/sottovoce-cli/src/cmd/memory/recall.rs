@@ -74,11 +74,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
         Ok::<_, Failure>((recall, found))
     };
-    let (recall, found) = tokio::select! {
-        biased;
-        _ = interrupt.heard() => return Ok(Exit::Interrupted),
-        found = find => found?,
-    };
+    let (recall, found) = interrupt.or("", find).await??;
     output::skipped(&found.skipped);
     for hit in &found.hits {
         show(session, hit)?;

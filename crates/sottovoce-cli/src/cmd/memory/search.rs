@@ -115,14 +115,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             let found = recall.search(&query, session.thread.as_deref(), limit).await?;
             Ok::<(Recall, SearchResults), Failure>((recall, found))
         };
-        let found = tokio::select! {
-            biased;
-            _ = interrupt.heard() => {
-                bar.finish_and_clear();
-                return Ok(Exit::Interrupted);
-            }
-            found = look => found,
-        };
+        let found = interrupt.or("", look).await?;
         bar.inc(1);
         match found {
             Ok((recall, found)) => {
@@ -139,10 +132,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 exit = Exit::Problems;
                 bar.suspend(|| output::warning(&format!("{scope}: {}", with_causes(&error))));
             }
-            Err(failure) => {
-                bar.finish_and_clear();
-                return Err(failure);
-            }
+            Err(failure) => return Err(failure),
         }
     }
     bar.finish_and_clear();

@@ -60,13 +60,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let store = session.store_or_empty(&config).await?;
     let stats = store.stats().await?;
     let bar = output::progress(Some(stats.message_count), "counting");
-    let tally = tokio::select! {
-        biased;
-        _ = interrupt.heard() => None,
-        tally = Tally::of(&store, &bar) => Some(tally),
-    };
+    let tally = interrupt.or("", Tally::of(&store, &bar)).await??;
     bar.finish_and_clear();
-    let Some(tally) = tally.transpose()? else { return Ok(Exit::Interrupted) };
     output::skipped(&tally.skipped);
     if session.json {
         let row = Row { scope: session.scope.to_string(), stats: &stats };

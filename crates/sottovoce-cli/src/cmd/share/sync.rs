@@ -106,10 +106,7 @@ async fn once(session: &Session, syncer: &Syncer, from_start: bool, mend: bool) 
             _ => syncer.sync(progress).await,
         }
     };
-    match report::attended(&bar, syncing).await? {
-        Some(report) => report::show(session, &report),
-        None => Ok(Exit::Interrupted),
-    }
+    report::show(session, &report::attended(&bar, syncing).await?)
 }
 
 async fn stop(session: &Session) -> Outcome {

@@ -64,16 +64,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let store = session.store_or_empty(&config).await?;
     let bar = output::progress(None, "searching");
     let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
-    let found = tokio::select! {
-        biased;
-        _ = interrupt.heard() => None,
-        found = recall.search(&query, session.thread.as_deref(), args.limit as usize) => Some(found),
-    };
+    let searching = recall.search(&query, session.thread.as_deref(), args.limit as usize);
+    let found = interrupt.or("nothing was added", searching).await??;
     bar.finish_and_clear();
-    let Some(found) = found.transpose()? else {
-        output::note("interrupted; nothing was added");
-        return Ok(Exit::Interrupted);
-    };
     output::skipped(&found.skipped);
     let kept = found.hits.len();
     if kept == 0 {
