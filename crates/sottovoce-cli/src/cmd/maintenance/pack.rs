@@ -1,8 +1,6 @@
 //! `sottovoce pack`
 
-use serde::Serialize;
-use sottovoce::admin::PackReport;
-
+use crate::cmd::import::advance;
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -15,36 +13,24 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Summary {
-    moved: usize,
-    packs_before: usize,
-    packs_after: usize,
-    bytes: u64,
-}
-
 pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
     let config = session.config()?;
     let store = session.store(&config).await?;
     let mut interrupt = Interrupt::listen()?;
     let bar = output::progress(Some(0), "packing");
-    let packing = store.pack(|progress| {
-        bar.set_length(progress.total as u64);
-        bar.set_position(progress.done as u64);
-    });
+    let packing = store.pack(|progress| advance(&bar, progress));
     let packed = interrupt.or("what was moved stays moved", packing).await?;
     bar.finish_and_clear();
-    let PackReport { moved, packs_before, packs_after, bytes, .. } = packed?;
+    let packed = packed?;
     if session.json {
-        output::json(&Summary { moved, packs_before, packs_after, bytes })?;
+        output::json(&packed)?;
     } else {
         output::line(format!(
             "moved {} into packs: {} before, {} now, {:.1} MiB",
-            output::messages(moved),
-            packs_before,
-            packs_after,
-            bytes as f64 / f64::from(1 << 20),
+            output::messages(packed.moved),
+            packed.packs_before,
+            packed.packs_after,
+            packed.bytes as f64 / f64::from(1 << 20),
         ))?;
     }
     Ok(Exit::Done)

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use sottovoce::admin::{Rekey, RekeyReport, store_exists};
 
+use crate::cmd::import::advance;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::finding_advice::FindingRow;
@@ -141,8 +142,7 @@ async fn watched(rekey: Rekey, root: PathBuf) -> Result<(RekeyReport, bool), Fai
     let stop = Arc::new(AtomicBool::new(false));
     let (shown, stopped) = (bar.clone(), Arc::clone(&stop));
     let mut running = std::pin::pin!(rekey.run(root, move |progress| {
-        shown.set_length(progress.total as u64);
-        shown.set_position(progress.done as u64);
+        advance(&shown, progress);
         match stopped.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

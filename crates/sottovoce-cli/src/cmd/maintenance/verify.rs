@@ -10,6 +10,7 @@ use serde::Serialize;
 use sottovoce::admin::{Inventory, Progress, Report, StoreInventory};
 use sottovoce::{Config, FileConversationStore};
 
+use crate::cmd::import::advance;
 use crate::cmd::memory::scopes;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::finding_advice::FindingRow;
@@ -196,10 +197,7 @@ pub(super) fn bar(what: &'static str) -> indicatif::ProgressBar {
 /// A callback that moves a progress bar.
 pub(super) fn shown_on(bar: &indicatif::ProgressBar) -> impl Fn(Progress) + Send + Sync + use<> {
     let bar = bar.clone();
-    move |progress| {
-        bar.set_length(progress.total as u64);
-        bar.set_position(progress.done as u64);
-    }
+    move |progress| advance(&bar, progress)
 }
 
 fn read(file: &Path) -> Result<Inventory, Failure> {
