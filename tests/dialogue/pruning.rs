@@ -8,14 +8,13 @@ use crate::common::scripted::House;
 use crate::common::{block_on, open};
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::context::{
-    ContextRequest, OldestStrategy, PrunePlan, PruneStrategy, RelevanceStrategy,
-    RetrievalContextProvider, Retriever,
+    OldestStrategy, PrunePlan, PruneStrategy, RelevanceStrategy, RetrievalContextProvider,
+    Retriever,
 };
 use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
 use sottovoce::prompt::EntryOutcome;
 use sottovoce::{
-    ChatMessage, ChatRole, ContextProvider, Conversation, ConversationStore, ModelOptions,
-    StoredMessage, ToolCall,
+    ChatMessage, ChatRole, Conversation, ConversationStore, ModelOptions, StoredMessage, ToolCall,
 };
 
 fn now() -> Timestamp {

@@ -1,4 +1,5 @@
-//! Suggestions for a mistyped command, as clap makes them. They never propose a command or option that destroys or hides anything.
+//! Suggestions for a mistyped command, as clap makes them. They never propose a command or option that destroys or
+//! hides anything.
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue};
