@@ -8,7 +8,6 @@ mod persona_history;
 mod prune;
 #[cfg(feature = "recall")]
 pub mod recall;
-mod relevance;
 mod retrieval;
 pub(crate) mod rolling_window;
 pub(crate) mod tokens;
@@ -25,7 +24,6 @@ pub use persona_history::PersonaHistoryProvider;
 pub use prune::{
     OldestStrategy, PruneDecision, PrunePlan, PruneStrategy, RelevanceStrategy, Score,
 };
-pub use relevance::RelevanceProvider;
 pub use retrieval::{Embedder, Query, RetrievalContextProvider, Retriever};
 pub use rolling_window::RollingWindowProvider;
 pub use tokens::{TokenCount, TokenRates};

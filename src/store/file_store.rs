@@ -51,7 +51,8 @@ use crate::store::write::Writer;
 pub(crate) use background::{CancelOnDrop, blocking};
 
 /// The outcome of packing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PackReport {
     /// How many messages were moved into packs.

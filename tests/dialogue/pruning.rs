@@ -8,14 +8,13 @@ use crate::common::scripted::House;
 use crate::common::{block_on, open};
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::context::{
-    ContextRequest, OldestStrategy, PrunePlan, PruneStrategy, RelevanceProvider, RelevanceStrategy,
-    RetrievalContextProvider, Retriever,
+    OldestStrategy, PrunePlan, PruneStrategy, RelevanceStrategy, RetrievalContextProvider,
+    Retriever,
 };
 use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
 use sottovoce::prompt::EntryOutcome;
 use sottovoce::{
-    ChatMessage, ChatRole, ContextProvider, Conversation, ConversationStore, ModelOptions,
-    StoredMessage, ToolCall,
+    ChatMessage, ChatRole, Conversation, ConversationStore, ModelOptions, StoredMessage, ToolCall,
 };
 
 fn now() -> Timestamp {
@@ -178,38 +177,5 @@ fn one_message_can_be_taken_back_alone() {
         let profile = house.store.profile().await.unwrap();
         assert_eq!((1..=4).filter(|seq| profile.is_pruned(*seq)).collect::<Vec<_>>(), [1, 3]);
         assert_eq!(house.conversation.unprune(&[7..=9]).await.unwrap(), 0);
-    });
-}
-
-#[test]
-fn a_history_by_relevance_keeps_what_matters_and_its_head_between_two_blocks() {
-    block_on(async {
-        let root = tempfile::tempdir().unwrap();
-        let store: Arc<dyn ConversationStore> = Arc::new(open(root.path()).await);
-        let start: Timestamp = "2025-08-01T00:00:00Z".parse().unwrap();
-        let provider = RelevanceProvider::new(200);
-        let mut heads: Vec<Vec<u64>> = Vec::new();
-        for n in 0..150i64 {
-            let (role, text) = match n % 2 {
-                0 => (ChatRole::User, format!("question {n}")),
-                _ => (ChatRole::Assistant, format!("a long answer {n} {}", "words ".repeat(20))),
-            };
-            let at = start + SignedDuration::from_mins(n);
-            store.append_message(ChatMessage::at(role, text, at)).await.unwrap();
-            let mut request = ContextRequest::new(&store, "x", 4);
-            request.now = Some(at);
-            let context = provider.get_context(&request).await.unwrap();
-            let again = provider.get_context(&request).await.unwrap();
-            let seqs: Vec<u64> = context.messages.iter().filter_map(|m| m.seq()).collect();
-            assert_eq!(seqs, again.messages.iter().filter_map(|m| m.seq()).collect::<Vec<_>>());
-            assert!(seqs.is_sorted() && seqs.last() == Some(&(n as u64 + 1)));
-            heads.push(seqs);
-        }
-        let grown = heads.windows(2).filter(|pair| pair[1].starts_with(&pair[0])).count();
-        assert!(grown >= 130, "{grown} of 149 prompts begin as the one before");
-        // A user's messages score higher than long answers, so they reach further back than the newest.
-        let last = heads.last().unwrap();
-        let old = last.iter().filter(|seq| **seq < 140).collect::<Vec<_>>();
-        assert!(old.len() > 5 && old.iter().all(|seq| **seq % 2 == 1), "{last:?}");
     });
 }

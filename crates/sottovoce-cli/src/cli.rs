@@ -21,14 +21,7 @@ Start here:
   sottovoce chat                                      a conversation, until Ctrl-D
   sottovoce tail                                      what was said last
   sottovoce search leek soup                          who said what about it, and when
-  sottovoce doctor                                    is everything set up well?
-
-Exit codes:
-  0  done                          4  no key, or the wrong one
-  1  failed; see the message       5  the configuration cannot be used
-  2  the command was mistyped      6  no model answered
-  3  something wrong was found     7  the remote cannot be reached now
-                                 130  interrupted; what was acknowledged is kept";
+  sottovoce doctor                                    is everything set up well?";
 
 /// Remembers conversations on this machine, encrypted, and builds prompts from them.
 #[derive(Parser)]

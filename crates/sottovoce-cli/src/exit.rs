@@ -31,6 +31,26 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// All exit codes with their meanings, one a line, as helps end with them.
+    pub(crate) fn table() -> String {
+        let meanings = [
+            (Self::Done, "done"),
+            (Self::Failed, "failed; see the message"),
+            (Self::Misused, "mistyped, or refused; if nobody can be asked, say --yes"),
+            (Self::Problems, "something is wrong or was left out, or nothing was found"),
+            (Self::Key, "no key, or the wrong one"),
+            (Self::Config, "the configuration cannot be used"),
+            (Self::Model, "no model answered"),
+            #[cfg(feature = "sync")]
+            (Self::Later, "the remote cannot be reached now, or another process syncs"),
+            (Self::Interrupted, "interrupted; what was acknowledged is kept"),
+        ];
+        let lines = meanings.map(|(code, meaning)| format!("\n{:>3}  {meaning}", code as u8));
+        format!("Exit codes:{}", lines.concat())
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
@@ -48,8 +68,8 @@ pub(crate) enum Failure {
     Nothing {
         folder: PathBuf,
     },
-    /// The user pressed Ctrl-C.
-    Interrupted,
+    /// The user pressed Ctrl-C: what is kept or undone, if that is worth a note.
+    Interrupted(&'static str),
     /// Nothing has this name: the existing names, and what to do.
     NotFound {
         what: String,
@@ -85,7 +105,7 @@ impl Failure {
             Self::Nothing { .. } => Exit::Done,
             Self::NotFound { .. } => Exit::Failed,
             Self::Input { .. } => Exit::Misused,
-            Self::Interrupted => Exit::Interrupted,
+            Self::Interrupted(_) => Exit::Interrupted,
             Self::Io(_) => Exit::Failed,
         }
     }
@@ -112,7 +132,8 @@ impl Failure {
             Self::Nothing { folder } => {
                 output::note(&format!("nothing is remembered yet in {}", folder.display()));
             }
-            Self::Interrupted => {}
+            Self::Interrupted("") => {}
+            Self::Interrupted(kept) => output::note(&format!("interrupted; {kept}")),
             Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),
             Self::Input { what, help } | Self::NotFound { what, help } => output::error(what, help),
         }

@@ -4,6 +4,8 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::exit::Failure;
+
 /// The kind of signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopRequest {
@@ -65,6 +67,19 @@ impl Interrupt {
             _ = self.interrupt.recv() => StopRequest::Interrupt,
             _ = self.terminate.recv() => StopRequest::Terminate,
             _ = hangup => StopRequest::Terminate,
+        }
+    }
+
+    /// The result of this work, or a failure if a signal comes first: the note on what is `kept` then may be empty.
+    pub(crate) async fn or<T>(
+        &mut self,
+        kept: &'static str,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            biased;
+            _ = self.heard() => Err(Failure::Interrupted(kept)),
+            done = work => Ok(done),
         }
     }
 }

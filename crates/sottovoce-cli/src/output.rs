@@ -230,7 +230,8 @@ pub(crate) fn one_line(text: &str) -> String {
     printable(text).replace(|c: char| c.is_control(), " ")
 }
 
-/// A progress bar on standard error if that is a terminal; a spinner if the total is unknown.
+/// A progress bar on standard error if that is a terminal; a spinner if the total is unknown. It is cleared when it is
+/// dropped.
 pub(crate) fn progress(total: Option<u64>, what: &'static str) -> ProgressBar {
     let (bar, template) = match total {
         Some(total) => (ProgressBar::new(total), "{msg} {wide_bar} {percent}% {eta}"),

@@ -16,7 +16,7 @@ pub(crate) fn ask(what: &str) -> Result<Option<Zeroizing<String>>, Failure> {
     let Ok(mut terminal) = Hidden::open() else {
         return Ok(None);
     };
-    let text = terminal.ask(&format!("{what}: "))?.ok_or(Failure::Interrupted)?;
+    let text = terminal.ask(&format!("{what}: "))?.ok_or(Failure::Interrupted(""))?;
     if text.chars().any(char::is_control) {
         let help = "type it again; keys that move the cursor do not work here";
         return Err(Failure::input("the passphrase holds control characters", help));

@@ -1,8 +1,6 @@
 //! A parallel map over a list that returns its results in order.
 
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use crate::error::Result;
@@ -10,21 +8,8 @@ use crate::error::Result;
 /// How many results may wait, which bounds the memory.
 const AHEAD: usize = 16;
 
-struct WorkQueue<T> {
-    state: Mutex<State<T>>,
-    changed: Condvar,
-}
-
-struct State<T> {
-    /// The first item that no thread has taken.
-    next: usize,
-    /// The first item whose result was not consumed.
-    taken: usize,
-    done: BTreeMap<usize, thread::Result<Result<T>>>,
-}
-
-/// Runs `work` for each item on up to `threads` threads, this one included, and passes the results to `take` on this
-/// thread, in order. Stops at the first error.
+/// Runs `work` for each item on up to `threads` threads, and passes the results to `take` on this thread, in order. Stops
+/// at the first error.
 pub(crate) fn parallel_map_ordered<I: Sync, T: Send>(
     items: &[I],
     threads: usize,
@@ -35,100 +20,34 @@ pub(crate) fn parallel_map_ordered<I: Sync, T: Send>(
     if threads <= 1 {
         return items.iter().try_for_each(|item| take(item, work(item)?));
     }
-    let queue = WorkQueue {
-        state: Mutex::new(State { next: 0, taken: 0, done: BTreeMap::new() }),
-        changed: Condvar::new(),
-    };
+    let work = &work;
     thread::scope(|scope| {
-        for _ in 1..threads {
-            // If no thread can be started, this one does all the work.
-            let _ = thread::Builder::new().spawn_scoped(scope, || queue.help(items, &work));
-        }
-        let _end = End(&queue);
-        queue.run_leader(items, &work, &mut take)
-    })
-}
-
-/// Releases the helper threads, even after a panic.
-struct End<'a, T: Send>(&'a WorkQueue<T>);
-
-impl<T: Send> Drop for End<'_, T> {
-    fn drop(&mut self) {
-        self.0.hold().next = usize::MAX;
-        self.0.changed.notify_all();
-    }
-}
-
-impl<T: Send> WorkQueue<T> {
-    fn hold(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs the next item, unless none is left or too many results wait. Returns whether it ran one.
-    fn work<I>(
-        &self,
-        mut state: MutexGuard<'_, State<T>>,
-        items: &[I],
-        work: &(impl Fn(&I) -> Result<T> + Sync),
-    ) -> bool {
-        let at = state.next;
-        let Some(item) = items.get(at).filter(|_| at < state.taken + AHEAD) else {
-            return false;
+        let start = |first| {
+            let (send, results) = sync_channel((AHEAD / threads).max(1));
+            let own = items.iter().skip(first).step_by(threads);
+            // It ends when nobody takes its results any more.
+            let run = move || own.map(work).try_for_each(|result| send.send(result));
+            thread::Builder::new().spawn_scoped(scope, run).ok().map(|_| results)
         };
-        state.next += 1;
-        drop(state);
-        // A panic is passed on to the calling thread.
-        let outcome = catch_unwind(AssertUnwindSafe(|| work(item)));
-        self.hold().done.insert(at, outcome);
-        self.changed.notify_all();
-        true
-    }
-
-    fn help<I>(&self, items: &[I], work: &(impl Fn(&I) -> Result<T> + Sync)) {
-        loop {
-            while self.work(self.hold(), items, work) {}
-            let state = self.hold();
-            if state.next >= items.len() {
-                return;
-            }
-            if state.next >= state.taken + AHEAD {
-                drop(self.wait(state));
-            }
-        }
-    }
-
-    fn run_leader<I>(
-        &self,
-        items: &[I],
-        work: &(impl Fn(&I) -> Result<T> + Sync),
-        take: &mut impl FnMut(&I, T) -> Result<()>,
-    ) -> Result<()> {
-        for (at, item) in items.iter().enumerate() {
-            let outcome = loop {
-                let mut state = self.hold();
-                if let Some(outcome) = state.done.remove(&at) {
-                    state.taken = at + 1;
-                    break outcome;
-                }
-                if state.next < items.len() && state.next < state.taken + AHEAD {
-                    self.work(state, items, work);
-                } else {
-                    drop(self.wait(state));
-                }
+        let lanes: Vec<_> = (0..threads).map(start).collect();
+        for (item, lane) in items.iter().zip(lanes.iter().cycle()) {
+            let result = match lane {
+                Some(results) => results.recv(),
+                // What no thread could be started for is done here.
+                None => Ok(work(item)),
             };
-            self.changed.notify_all();
-            take(item, outcome.unwrap_or_else(|panic| resume_unwind(panic))?)?;
+            // A thread that panicked sends nothing; the scope passes its panic on.
+            let Ok(result) = result else { break };
+            take(item, result?)?;
         }
         Ok(())
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::panic::catch_unwind;
+
     use super::*;
     use crate::error::Error;
 

@@ -6,6 +6,7 @@ use clap::Command;
 use clap::builder::StyledStr;
 
 use crate::cli::STYLES;
+use crate::exit::Exit;
 
 /// Every visible command, in its group.
 const GROUPS: [(&str, &[&str]); 8] = [
@@ -40,7 +41,18 @@ const GROUPS: [(&str, &[&str]); 8] = [
 /// The command line with its commands in groups.
 pub(crate) fn grouped(command: Command) -> Command {
     let template = template(&command);
-    command.help_template(template)
+    with_exit_codes(command.help_template(template))
+}
+
+/// The same commands with the exit codes at the end of each help that does not tell its own.
+pub(crate) fn with_exit_codes(command: Command) -> Command {
+    let told = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let command = match told.as_str() {
+        "" => command.after_help(Exit::table()),
+        told if told.contains("Exit codes:") => command,
+        told => command.after_help(format!("{told}\n\n{}", Exit::table())),
+    };
+    command.mut_subcommands(with_exit_codes)
 }
 
 fn template(command: &Command) -> StyledStr {

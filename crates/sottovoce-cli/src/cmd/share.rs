@@ -3,6 +3,7 @@
 mod address;
 pub(crate) mod credentials;
 pub(crate) mod device;
+mod newcomer;
 mod report;
 mod selection;
 pub(crate) mod stores;

@@ -78,11 +78,7 @@ fn search_is_of_one_conversation_unless_all_are_asked_for_and_of_one_thread_if_i
 #[test]
 fn a_mistyped_command_is_never_answered_with_one_that_destroys() {
     let home = Home::new();
-    for (mistyped, told) in [
-        ("remove", "to delete messages for ever, see 'forget'"),
-        ("find", "'search WORDS' finds words in what was said"),
-        ("serch", "'search'"),
-    ] {
+    for (mistyped, told) in [("remove", "unrecognized"), ("serch", "'search'")] {
         let refused = home.run(&[mistyped]);
         assert_eq!(code(&refused), 2);
         assert!(err(&refused).contains(told), "{}", err(&refused));

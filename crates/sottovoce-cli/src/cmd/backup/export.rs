@@ -31,13 +31,7 @@ Examples:
   sottovoce export ~/elara --for elara --ask-key             as Elara keeps it, sealed under its key
 
 `sottovoce import backup FILE` takes JSON and sealed files back: into an empty store exactly as it was, into any other
-without doubling anything. Keep a copy of the key too: `sottovoce key export`.
-
-Exit codes:
-  0  done                          3  something could not be read, and is not in it
-  1  failed; no file was made      4  no key, or the wrong one
-  2  FILE is there already, or nobody to ask; say --yes
- 130  interrupted; no file was made";
+without doubling anything. Keep a copy of the key too: `sottovoce key export`.";
 
 /// Writes conversations to a file: as JSON, Markdown, for Elara, or sealed as a backup
 ///
@@ -128,14 +122,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         return Ok(Exit::Done);
     }
     let mut interrupt = Interrupt::listen()?;
-    let exported = tokio::select! {
-        exported = write(&stores, &args, scopes, keys.first().map(|key| key.as_str())) => Some(exported?),
-        _ = interrupt.heard() => None,
-    };
-    let Some(exported) = exported else {
-        output::note("interrupted; no file was made");
-        return Ok(Exit::Interrupted);
-    };
+    let writing = write(&stores, &args, scopes, keys.first().map(|key| key.as_str()));
+    let exported = interrupt.or("no file was made", writing).await??;
     tell(session, &args, &exported)?;
     Ok(if exported.skipped.is_empty() { Exit::Done } else { Exit::Problems })
 }

@@ -18,12 +18,7 @@ use artifacts::{How, Unused};
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce cleanup --all                   from time to time
-  sottovoce cleanup --artifacts             and what no message refers to any more
-
-Exit codes:
-  0  done                          2  nobody to ask; say --yes
-  1  failed; see the message       4  no key, or the wrong one
-130  interrupted; what was removed is recorded";
+  sottovoce cleanup --artifacts             and what no message refers to any more";
 
 /// Deletes messages beyond the limits, and backs up contexts
 ///

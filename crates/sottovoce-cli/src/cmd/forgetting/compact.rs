@@ -19,11 +19,7 @@ Examples:
   sottovoce compact --show           the summary that stands in prompts now
   sottovoce compact --undo           the messages themselves are context again
 
-By itself this happens once a prompt fills the share Context.CompactAt of its budget, in a chat that is idle.
-
-Exit codes:
-  0  done                          6  no model answered; nothing has changed
-  1  failed; see the message     130  interrupted; what was summarized until then is kept";
+By itself this happens once a prompt fills the share Context.CompactAt of its budget, in a chat that is idle.";
 
 /// Asks the model to summarize older messages; prompts then hold the summary instead
 ///
@@ -91,15 +87,9 @@ pub(crate) async fn obey(
     let keep = args.keep.unwrap_or(config.context.last_n);
     let bar = output::progress(None, "the model summarizes");
     let mut interrupt = Interrupt::listen()?;
-    let summarized = tokio::select! {
-        summarized = conversation.summarize(keep) => Some(summarized),
-        _ = interrupt.heard() => None,
-    };
-    bar.finish_and_clear();
-    let Some(summarized) = summarized else {
-        output::note("interrupted; the finished part of the summary is stored");
-        return Ok(Exit::Interrupted);
-    };
+    let kept = "the finished part of the summary is stored";
+    let summarized = interrupt.or(kept, conversation.summarize(keep)).await?;
+    drop(bar);
     tell(session, conversation, &summarized?).await
 }
 

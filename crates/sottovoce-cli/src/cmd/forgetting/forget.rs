@@ -15,11 +15,6 @@ use crate::session::Session;
 pub(crate) mod announce;
 mod whole;
 
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  done                          2  no such message, or nobody to ask; say --yes
-  1  failed; see the message       4  no key, or the wrong one";
-
 /// Deletes messages permanently
 ///
 /// Shows everything that will be deleted, and asks first. A range means the messages in it at that time. The deletion
@@ -28,7 +23,7 @@ Exit codes:
 /// Both are removed from snapshots, and summaries made from them are deleted. A number that `verify` reports as
 /// missing can be recorded as deleted by naming it alone.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true, after_help = AFTER_HELP)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     /// Numbers as `tail` shows them: 7, or 3-9
     #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all"])]

@@ -17,11 +17,7 @@ DURATION is a number with its unit: 90s, 30m, 24h, 7d.
   sottovoce --scope dm/42 settings --max-messages 15 --ttl 24h
   sottovoce --scope named/diary settings --max-messages none --ttl none    for ever, whatever is configured
   sottovoce --scope dm/42 settings --window 24h                            prompts hold what was said in the last day
-  sottovoce --scope dm/42 settings --default                               as it is configured for all
-
-Exit codes:
-  0  done                          2  nobody to ask; say --yes, --keep-hidden or --drop-hidden
-  1  failed; see the message       4  no key, or the wrong one";
+  sottovoce --scope dm/42 settings --default                               as it is configured for all";
 
 /// Shows or changes the limits and the window of one conversation
 ///

@@ -20,12 +20,7 @@ file, its secret string or its passphrase.
 
 Examples:
   sottovoce import backup ~/backup.sottovoce
-  sottovoce import backup ~/old.sottovoce --ask-key      sealed under the key of a store that is gone
-
-Exit codes:
-  0  all is imported               3  something was refused; the rest is imported
-  1  failed; see the message       4  no key opens it
- 130  interrupted; repeat the command to continue";
+  sottovoce import backup ~/old.sottovoce --ask-key      sealed under the key of a store that is gone";
 
 /// Imports what `sottovoce export` wrote: JSON, or a sealed backup
 ///
@@ -70,16 +65,10 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let bar = output::progress(Some(0), "restoring");
     let shown = bar.clone();
     let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
-    let reports = tokio::select! {
-        reports = backup.import(open, move |progress| super::advance(&shown, progress), |_| {}) => Some(reports),
-        _ = interrupt.heard() => None,
-    };
+    let restoring = backup.import(open, move |progress| super::advance(&shown, progress), |_| {});
+    let reports = interrupt.or(super::IMPORTED, restoring).await??;
     bar.finish_and_clear();
-    let Some(reports) = reports else {
-        output::note("interrupted; what was imported is kept; repeat the command to continue");
-        return Ok(Exit::Interrupted);
-    };
-    tell(session, reports?)
+    tell(session, reports)
 }
 
 /// The keys that a text may mean: a key file's digits, a passphrase, a secret string.

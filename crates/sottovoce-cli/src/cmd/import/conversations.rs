@@ -11,7 +11,7 @@ use sottovoce::store::Retention;
 use sottovoce_import::Reader;
 
 use super::limits::{self, Limits};
-use super::{advance, list, row};
+use super::{IMPORTED, advance, list, row};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD, DIM, WARN};
@@ -47,16 +47,10 @@ pub(super) async fn import_all(
     let shown = bar.clone();
     let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
     // Listens for signals, so that a private copy of the source is removed before the process ends.
-    let found = tokio::select! {
-        found = source.read(move |progress| advance(&shown, progress)) => Some(found),
-        _ = interrupt.heard() => None,
-    };
+    let reading = source.read(move |progress| advance(&shown, progress));
+    let found = interrupt.or("nothing was imported yet", reading).await??;
     bar.finish_and_clear();
-    let Some(found) = found else {
-        output::note("interrupted; nothing was imported yet");
-        return Ok(Exit::Interrupted);
-    };
-    keep(session, found?, wishes).await
+    keep(session, found, wishes).await
 }
 
 #[derive(Serialize)]
@@ -138,15 +132,7 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
     let mut refused = std::mem::take(&mut found.refused);
     let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
     for conversation in found.conversations {
-        let report = tokio::select! {
-            report = take(&stores, conversation, dry_run) => report?,
-            _ = interrupt.heard() => {
-                output::note(
-                    "interrupted; what was imported is kept; repeat the command to continue",
-                );
-                return Ok(Exit::Interrupted);
-            }
-        };
+        let report = interrupt.or(IMPORTED, take(&stores, conversation, dry_run)).await??;
         total.add(&report);
         tell(session, &report, dry_run)?;
         refused.extend(report.messages.refused);

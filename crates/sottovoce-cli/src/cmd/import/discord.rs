@@ -14,11 +14,7 @@ Examples:
   sottovoce import discord ~/bot --dry-run          what is in ~/bot/context?
   sottovoce import discord ~/bot --skip-expired     only what the bot would still use
   sottovoce import discord ~/bot --with-limits      with the limits of the bot
-  sottovoce --scope dm/42 tail                      afterwards: one of the conversations
-
-Exit codes:
-  0  all is imported               3  something was refused; the rest is imported
-  1  failed; see the message     130  interrupted; repeat the command to continue";
+  sottovoce --scope dm/42 tail                      afterwards: one of the conversations";
 
 /// Imports the context folder of the Discord bot
 ///

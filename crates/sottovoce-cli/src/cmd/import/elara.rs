@@ -13,11 +13,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce import elara --dry-run                 what is in Elara's usual folder?
   sottovoce import elara ~/old --ask-key           types the keys, unseen
-  ELARA_KEY=… sottovoce import elara --key-env ELARA_KEY
-
-Exit codes:
-  0  all is imported               3  some files were refused; the rest is imported
-  1  failed; see the message     130  interrupted; repeat the command to continue";
+  ELARA_KEY=… sottovoce import elara --key-env ELARA_KEY";
 
 /// Imports a folder of Elara, the voice assistant in C#
 ///

@@ -22,11 +22,7 @@ Fields of a line:
 Examples:
   sottovoce --scope named/kitchen import jsonl chat.jsonl --dry-run
   sottovoce --scope named/kitchen import jsonl chat.jsonl     again when it has grown: imports what is new
-  sottovoce --json tail -n 100000 | sottovoce --config other.json import jsonl -
-
-Exit codes:
-  0  all is imported               3  some lines were refused; the rest is imported
-  1  failed; see the message     130  interrupted; repeat the command to continue";
+  sottovoce --json tail -n 100000 | sottovoce --config other.json import jsonl -";
 
 /// Imports messages as JSON lines, one object each, from any program
 ///

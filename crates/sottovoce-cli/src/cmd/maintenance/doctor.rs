@@ -23,13 +23,8 @@ mod model;
 use fix::Fix;
 use folder::quoted;
 
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  nothing bad                   3  something bad was found, and is left";
-
 /// Checks the set-up, and names the command that fixes each problem
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Fixes each problem after asking, and explains why the others cannot be fixed
     #[arg(long)]

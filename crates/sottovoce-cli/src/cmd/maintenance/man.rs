@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, help};
 use crate::exit::{Exit, Failure, Outcome};
 
 /// Writes the manual pages, one for each command
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
 fn write(folder: &Path) -> std::io::Result<()> {
     fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(Cli::command(), folder)
+    clap_mangen::generate_to(help::with_exit_codes(Cli::command()), folder)
 }
 
 #[cfg(test)]

@@ -1,64 +1,36 @@
 //! `sottovoce pack`
 
-use serde::Serialize;
-use sottovoce::admin::PackReport;
-
+use crate::cmd::import::advance;
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
-
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  done                          4  no key, or the wrong one
-  1  failed; see the message     130  interrupted; what was moved stays moved";
 
 /// Moves all messages except the newest into packs now, and merges packs
 ///
 /// Appending does this by itself from time to time. Run it after copying in single files, and before a backup: packs
 /// are few, and large ones never change. It changes no message, and an interruption loses none.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Summary {
-    moved: usize,
-    packs_before: usize,
-    packs_after: usize,
-    bytes: u64,
-}
 
 pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
     let config = session.config()?;
     let store = session.store(&config).await?;
     let mut interrupt = Interrupt::listen()?;
     let bar = output::progress(Some(0), "packing");
-    let packing = store.pack(|progress| {
-        bar.set_length(progress.total as u64);
-        bar.set_position(progress.done as u64);
-    });
-    let packed = tokio::select! {
-        biased;
-        _ = interrupt.heard() => None,
-        packed = packing => Some(packed),
-    };
+    let packing = store.pack(|progress| advance(&bar, progress));
+    let packed = interrupt.or("what was moved stays moved", packing).await?;
     bar.finish_and_clear();
-    let Some(packed) = packed else {
-        output::note("interrupted; what was moved stays moved");
-        return Ok(Exit::Interrupted);
-    };
-    let PackReport { moved, packs_before, packs_after, bytes, .. } = packed?;
+    let packed = packed?;
     if session.json {
-        output::json(&Summary { moved, packs_before, packs_after, bytes })?;
+        output::json(&packed)?;
     } else {
         output::line(format!(
             "moved {} into packs: {} before, {} now, {:.1} MiB",
-            output::messages(moved),
-            packs_before,
-            packs_after,
-            bytes as f64 / f64::from(1 << 20),
+            output::messages(packed.moved),
+            packed.packs_before,
+            packed.packs_after,
+            packed.bytes as f64 / f64::from(1 << 20),
         ))?;
     }
     Ok(Exit::Done)

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use sottovoce::admin::{Rekey, RekeyReport, store_exists};
 
+use crate::cmd::import::advance;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::finding_advice::FindingRow;
@@ -28,13 +29,7 @@ To --to-key-file and --to-passphrase, stop other programs first: with their old 
 write until they are given the new key.
 
 Broken off at any moment, by whatever, nothing is lost: the same command goes on from there. Inventories of \
-`verify --save` are to be taken anew afterwards, since only numbers are compared across keys.
-
-Exit codes:
-  0  done                          4  no key, or the wrong one
-  1  failed; see the message     130  stopped half-way; run it again
-  2  refused; nothing was changed
-  3  something does not open, so the old key stays valid";
+`verify --save` are to be taken anew afterwards, since only numbers are compared across keys.";
 
 /// Changes the key: seals everything again, and then refuses the old key
 #[derive(Debug, clap::Args)]
@@ -147,8 +142,7 @@ async fn watched(rekey: Rekey, root: PathBuf) -> Result<(RekeyReport, bool), Fai
     let stop = Arc::new(AtomicBool::new(false));
     let (shown, stopped) = (bar.clone(), Arc::clone(&stop));
     let mut running = std::pin::pin!(rekey.run(root, move |progress| {
-        shown.set_length(progress.total as u64);
-        shown.set_position(progress.done as u64);
+        advance(&shown, progress);
         match stopped.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

@@ -14,12 +14,7 @@ use crate::session::Session;
 const AFTER_HELP: &str = "\
 What it repairs: a lost or damaged head, a missing vault, records under other names, packs that do not hold what \
 they say, copies, what was forgotten and is there again, and leftovers of interrupted writes. What was lost it \
-cannot bring back: restore it from a backup, or record it as gone with `sottovoce forget NUMBER`.
-
-Exit codes:
-  0  sound now                     3  something is left, or would be repaired (--dry-run)
-  1  failed; see the message       4  no key, or the wrong one
-  2  there is nobody to ask; say --yes";
+cannot bring back: restore it from a backup, or record it as gone with `sottovoce forget NUMBER`.";
 
 /// Repairs what it can, and deletes only what exists elsewhere with the same bytes
 ///

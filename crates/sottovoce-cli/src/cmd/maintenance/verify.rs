@@ -10,6 +10,7 @@ use serde::Serialize;
 use sottovoce::admin::{Inventory, Progress, Report, StoreInventory};
 use sottovoce::{Config, FileConversationStore};
 
+use crate::cmd::import::advance;
 use crate::cmd::memory::scopes;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::finding_advice::FindingRow;
@@ -21,12 +22,7 @@ const AFTER_HELP: &str = "\
 Against an old copy of the whole folder put back, nothing in the folder helps. Keep an inventory elsewhere:
   sottovoce verify --save /elsewhere/inventory      now, and from time to time
   sottovoce verify --expect /elsewhere/inventory    is all there still, or forgotten?
-With --all both are about every conversation, and about which there are.
-
-Exit codes:
-  0  sound                         3  something was lost or changed, or cannot be read
-  1  failed; see the message       4  no key, or the wrong one
-  2  FILE cannot be used";
+With --all both are about every conversation, and about which there are.";
 
 /// Reads every file and reports everything that is wrong
 ///
@@ -201,10 +197,7 @@ pub(super) fn bar(what: &'static str) -> indicatif::ProgressBar {
 /// A callback that moves a progress bar.
 pub(super) fn shown_on(bar: &indicatif::ProgressBar) -> impl Fn(Progress) + Send + Sync + use<> {
     let bar = bar.clone();
-    move |progress| {
-        bar.set_length(progress.total as u64);
-        bar.set_position(progress.done as u64);
-    }
+    move |progress| advance(&bar, progress)
 }
 
 fn read(file: &Path) -> Result<Inventory, Failure> {

@@ -31,11 +31,6 @@ const AHEAD: usize = 4;
 /// How long messages wait for more, so that they can be stored together.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  all is kept                   2  a line was refused; those before it are kept
-  1  failed; see the message     130  interrupted; as many are kept as it says";
-
 /// Stores messages without building a prompt
 ///
 /// With TEXT, stores one message. Without it, reads JSON lines from standard input: {"role":"user","content":"…"},
@@ -44,7 +39,6 @@ Exit codes:
 /// batches, which is faster. A tool result above Context.LongResult becomes an artifact, and its message a line about
 /// that.
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The speaker: user, assistant, system or tool; user unless given
     #[arg(long, short, value_name = "ROLE", requires = "text")]

@@ -30,12 +30,7 @@ Examples:
   sottovoce artifact add-search \"weather tomorrow\"          what was said about it
   sottovoce artifact list
   sottovoce artifact show 5b1c90f2 --bytes 0-999
-  sottovoce artifact delete 5b1c90f2
-
-Exit codes:
-  0  done                          3  nothing was found, or something is damaged
-  1  failed; see the message       4  no key, or the wrong one
-  2  the command was mistyped    130  interrupted";
+  sottovoce artifact delete 5b1c90f2";
 
 /// Manages large data beside the messages: files, folders, search results
 ///

@@ -23,13 +23,7 @@ Examples:
   sottovoce conversations kitchen --tag recipes    those that have both
   sottovoce --scope dm/42 conversations rename Holidays in Norway
   sottovoce --scope dm/42 conversations rename --propose     the model finds one
-  sottovoce --scope dm/42 conversations tag travel family
-
-Exit codes:
-  0  done                          3  something of one cannot be read; the rest is listed
-  1  failed; see the message       4  no key, or the wrong one
-  2  the command was mistyped      6  no model answered
-                                 130  interrupted";
+  sottovoce --scope dm/42 conversations tag travel family";
 
 /// Lists conversations by title and tags, or changes the title and tags of one
 ///
@@ -119,14 +113,7 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
     let bar = output::progress(Some(all.len() as u64), "looking");
     let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
     for scope in all {
-        let row = tokio::select! {
-            biased;
-            _ = interrupt.heard() => {
-                bar.finish_and_clear();
-                return Ok(Exit::Interrupted);
-            }
-            row = Row::of(&stores, scope.clone()) => row,
-        };
+        let row = interrupt.or("", Row::of(&stores, scope.clone())).await?;
         bar.inc(1);
         match row {
             Ok(row) if row.is_meant(&words, tags) => rows.push(row),

@@ -19,11 +19,7 @@ Examples:
   sottovoce persona edit \"Dive Instructor\" --expiry-days 30
   sottovoce persona delete \"Dive Instructor\"
   sottovoce context create --preset calm-counselor     and talk to one
-  sottovoce --scope dm/42 persona attach calm-counselor    for a conversation that is there
-
-Exit codes:
-  0  done                          2  the command was mistyped, or a figure is not within its limits
-  1  failed; see the message       4  no key, or the wrong one";
+  sottovoce --scope dm/42 persona attach calm-counselor    for a conversation that is there";
 
 /// Manages personalities: what the model is told, and how it answers
 ///

@@ -19,12 +19,7 @@ Examples:
   sottovoce recall what is my dog called      the messages that fit the question best
   sottovoce recall where did we go in May -n 3
   sottovoce recall Bruno --max-tokens 200     as many as 200 tokens hold
-  sottovoce recall Bruno --json               one JSON object a message, with its score and why
-
-Exit codes:
-  0  something was found           3  nothing was found, or a conversation cannot be read
-  1  failed; see the message       4  no key, or the wrong one
-  2  the command was mistyped    130  interrupted";
+  sottovoce recall Bruno --json               one JSON object a message, with its score and why";
 
 /// Finds what was said earlier and fits a question, best first
 ///
@@ -79,11 +74,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
         Ok::<_, Failure>((recall, found))
     };
-    let (recall, found) = tokio::select! {
-        biased;
-        _ = interrupt.heard() => return Ok(Exit::Interrupted),
-        found = find => found?,
-    };
+    let (recall, found) = interrupt.or("", find).await??;
     output::skipped(&found.skipped);
     for hit in &found.hits {
         show(session, hit)?;

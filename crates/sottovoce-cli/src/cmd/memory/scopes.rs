@@ -32,14 +32,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     let bar = output::progress(Some(all.len() as u64), "looking");
     let mut rows = Vec::new();
     for scope in all {
-        let stats = tokio::select! {
-            biased;
-            _ = interrupt.heard() => {
-                bar.finish_and_clear();
-                return Ok(Exit::Interrupted);
-            }
-            stats = look(&stores, scope.clone()) => stats,
-        };
+        let stats = interrupt.or("", look(&stores, scope.clone())).await?;
         bar.inc(1);
         rows.push((scope, stats));
     }

@@ -21,12 +21,7 @@ Examples:
   sottovoce search recip* after:2025-05        words that begin so, said after May 2025
   sottovoce search tea speaker:Anna -C 2       said by Anna, with two messages before and after each
   sottovoce search dentist from:assistant      said by the assistant; also from:me, from:tool, from:system
-  sottovoce search dentist before:2025-05-11 --all    in all conversations
-
-Exit codes:
-  0  something was found           3  nothing was found, or a conversation cannot be read
-  1  failed; see the message       4  no key, or the wrong one
-  2  the command was mistyped    130  interrupted";
+  sottovoce search dentist before:2025-05-11 --all    in all conversations";
 
 /// Finds words in what was said, newest first
 ///
@@ -120,14 +115,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             let found = recall.search(&query, session.thread.as_deref(), limit).await?;
             Ok::<(Recall, SearchResults), Failure>((recall, found))
         };
-        let found = tokio::select! {
-            biased;
-            _ = interrupt.heard() => {
-                bar.finish_and_clear();
-                return Ok(Exit::Interrupted);
-            }
-            found = look => found,
-        };
+        let found = interrupt.or("", look).await?;
         bar.inc(1);
         match found {
             Ok((recall, found)) => {
@@ -144,10 +132,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 exit = Exit::Problems;
                 bar.suspend(|| output::warning(&format!("{scope}: {}", with_causes(&error))));
             }
-            Err(failure) => {
-                bar.finish_and_clear();
-                return Err(failure);
-            }
+            Err(failure) => return Err(failure),
         }
     }
     bar.finish_and_clear();

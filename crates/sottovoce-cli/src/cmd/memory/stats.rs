@@ -1,6 +1,5 @@
 //! `sottovoce stats`
 
-mod plot;
 mod tally;
 
 use std::path::PathBuf;
@@ -10,7 +9,7 @@ use serde::Serialize;
 use sottovoce::Scope;
 use sottovoce::admin::Stats;
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
@@ -19,12 +18,7 @@ use tally::Tally;
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce stats
-  sottovoce --scope dm/42 stats --plot dm-42.svg
-
-Exit codes:
-  0  done                          2  FILE is there already; --force replaces it
-  1  failed; see the message       4  no key, or the wrong one
-130  interrupted; no file was left";
+  sottovoce --scope dm/42 stats";
 
 /// Shows the size of a conversation, and when it expires
 ///
@@ -33,13 +27,9 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Draws messages and estimated tokens over time as a picture without any words
-    #[arg(long, value_name = "FILE.svg")]
+    /// Was a picture; the page draws it now
+    #[arg(long, hide = true, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
-
-    /// Replaces an existing file
-    #[arg(long, requires = "plot")]
-    force: bool,
 }
 
 #[derive(Serialize)]
@@ -61,22 +51,17 @@ struct Whole<'a> {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    if args.plot.is_some() {
+        let help = "open `sottovoce page`: under Numbers, it draws messages and tokens over time";
+        return Err(Failure::input("stats draws no pictures", help));
+    }
     let config = session.config()?;
     let mut interrupt = Interrupt::listen()?;
-    let picture = match &args.plot {
-        Some(file) => Some(plot::Picture::begin(file, args.force, &config)?),
-        None => None,
-    };
     let store = session.store_or_empty(&config).await?;
     let stats = store.stats().await?;
     let bar = output::progress(Some(stats.message_count), "counting");
-    let tally = tokio::select! {
-        biased;
-        _ = interrupt.heard() => None,
-        tally = Tally::of(&store, &bar) => Some(tally),
-    };
+    let tally = interrupt.or("", Tally::of(&store, &bar)).await??;
     bar.finish_and_clear();
-    let Some(tally) = tally.transpose()? else { return Ok(Exit::Interrupted) };
     output::skipped(&tally.skipped);
     if session.json {
         let row = Row { scope: session.scope.to_string(), stats: &stats };
@@ -87,10 +72,6 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             output::line(format!("{:<12} {}", "artifacts", stats.artifacts))?;
         }
         tally.show()?;
-    }
-    if let Some(picture) = picture {
-        let place = picture.draw(&session.scope, &tally)?;
-        output::note(&format!("drew {}", place.display()));
     }
     Ok(Exit::Done)
 }

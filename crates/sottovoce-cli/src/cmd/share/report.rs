@@ -41,22 +41,14 @@ pub(super) fn is_worth_telling(report: &SyncReport) -> bool {
     *report != SyncReport::default()
 }
 
-/// Runs a sync with its progress; `None` if it was interrupted.
+/// Runs a sync with its progress, until it is done or interrupted.
 pub(super) async fn attended(
     bar: &ProgressBar,
     syncing: impl Future<Output = SyncResult<SyncReport>>,
-) -> Result<Option<SyncReport>, Failure> {
-    let mut interrupt = Interrupt::listen()?;
-    let report = tokio::select! {
-        biased;
-        _ = interrupt.heard() => None,
-        report = syncing => Some(report),
-    };
+) -> Result<SyncReport, Failure> {
+    let report = Interrupt::listen()?.or("the next sync goes on from here", syncing).await;
     bar.finish_and_clear();
-    if report.is_none() {
-        output::note("interrupted; the next sync goes on from here");
-    }
-    Ok(report.transpose()?)
+    Ok(report??)
 }
 
 /// A bar that shows a sync's progress.

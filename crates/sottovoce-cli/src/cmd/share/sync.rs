@@ -30,13 +30,7 @@ Credentials are lines of NAME=value in --credentials-file, or variables of the e
   S3      AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL
   Azure   AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_ENDPOINT
   Google  GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT_KEY
-  WebDAV  WEBDAV_USERNAME, WEBDAV_PASSWORD
-
-Exit codes:
-  0  done                          4  no key, or the wrong one
-  1  failed; see the message       7  the remote cannot be reached now, or another process syncs
-  2  the command was mistyped    130  interrupted; the next sync goes on from there
-  3  something at the remote could not be used; the rest was synced";
+  WebDAV  WEBDAV_USERNAME, WEBDAV_PASSWORD";
 
 /// Shares conversations with your other devices, through a folder or a server
 ///
@@ -112,10 +106,7 @@ async fn once(session: &Session, syncer: &Syncer, from_start: bool, mend: bool) 
             _ => syncer.sync(progress).await,
         }
     };
-    match report::attended(&bar, syncing).await? {
-        Some(report) => report::show(session, &report),
-        None => Ok(Exit::Interrupted),
-    }
+    report::show(session, &report::attended(&bar, syncing).await?)
 }
 
 async fn stop(session: &Session) -> Outcome {

@@ -40,13 +40,7 @@ Examples:
   sottovoce team revoke Ben                             shuts Ben out, and gives what is shared a new key
 
 Everything is sealed on the members' devices. The server sees who is a member, when something was written and how long it is, and \
-nothing that was said. What one member forgets is forgotten by all.
-
-Exit codes:
-  0  done                          4  no key, or the wrong one
-  1  failed; see the message       7  the server cannot be reached now, or another process syncs
-  2  the command was mistyped    130  interrupted; the next sync goes on from there
-  3  something at the server could not be used; the rest was done";
+nothing that was said. What one member forgets is forgotten by all.";
 
 /// Shares named conversations with a team, over a server that cannot read them
 ///

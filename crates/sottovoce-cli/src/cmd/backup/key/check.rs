@@ -12,14 +12,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
 use crate::session::Session;
 
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  it opens the store            4  it does not, or there is no key
-  1  failed; see the message";
-
 /// Checks whether the key opens the store, and shows how it is derived
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
     /// Checks the key in this file, such as a backup, instead of the configured one
     #[arg(long, value_name = "FILE")]

@@ -12,16 +12,10 @@ use crate::output::{self, BOLD};
 use crate::private_file;
 use crate::session::Session;
 
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  done                          2  FILE is there already, or nobody to ask; say --yes
-  1  failed; see the message       4  no key, or the wrong one";
-
 /// Copies the store's key to a safe place: 64 hexadecimal digits, usable as a key file
 ///
 /// Anyone who has them can read everything in the store, even if the key is derived from a passphrase.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
     /// Writes a new file that only its owner can read, instead of printing the digits
     #[arg(long, value_name = "FILE")]

@@ -21,13 +21,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce artifact add notes.md
   sottovoce --thread 7 artifact add report.pdf --name \"The report\" --no-message
-  dmesg | sottovoce artifact add - --name dmesg
-
-Exit codes:
-  0  done, or the same bytes are there already
-  1  failed; see the message       4  no key, or the wrong one
-  2  there is no such file, or it is over the limit; nothing was added
-130  interrupted; nothing was added";
+  dmesg | sottovoce artifact add - --name dmesg";
 
 /// The longest custom kind.
 const LONGEST_KIND: usize = 64;

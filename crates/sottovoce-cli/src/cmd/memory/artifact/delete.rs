@@ -11,12 +11,6 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  done                          2  nobody to ask; say --yes
-  1  there is none of that id, and nothing was deleted
-  4  no key, or the wrong one";
-
 /// How many message numbers are listed.
 const NAMED: usize = 10;
 
@@ -25,7 +19,6 @@ const NAMED: usize = 10;
 /// Shows which messages these are, and asks for confirmation. Restoring an older backup does not bring a deleted
 /// artifact back.
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
     /// Their ids or abbreviations
     #[arg(required = true, value_name = "ID")]

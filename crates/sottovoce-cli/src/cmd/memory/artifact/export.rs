@@ -19,12 +19,7 @@ use crate::session::Session;
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce artifact export 5b1c90f2 report.pdf
-  sottovoce artifact export 5b1c90f2 - --yes | tar -t
-
-Exit codes:
-  0  done                          2  FILE is there already, or nobody to ask; say --yes
-  1  failed; see the message       4  no key, or the wrong one
-130  interrupted; no file was left";
+  sottovoce artifact export 5b1c90f2 - --yes | tar -t";
 
 /// The bytes of one read.
 const PIECE: usize = 1 << 16;

@@ -24,12 +24,7 @@ use walk::{What, walk};
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce artifact add-folder src
-  sottovoce artifact add-folder . --max-total 8MiB --no-message
-
-Exit codes:
-  0  done, whatever was left out   2  DIR is no folder, or the command was mistyped
-  1  failed; see the message       4  no key, or the wrong one
-130  interrupted; what was added stays, and no message refers to it";
+  sottovoce artifact add-folder . --max-total 8MiB --no-message";
 
 /// How many skipped entries the terminal lists. The tree lists all.
 const NAMED: usize = 20;

@@ -23,12 +23,7 @@ use crate::session::Session;
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce artifact add-search milk
-  sottovoce --thread 7 artifact add-search \"weather tomorrow\" --limit 10
-
-Exit codes:
-  0  done                          3  nothing was found, and nothing added
-  1  failed; see the message       4  no key, or the wrong one
-  2  the command was mistyped    130  interrupted; nothing was added";
+  sottovoce --thread 7 artifact add-search \"weather tomorrow\" --limit 10";
 
 /// Searches messages, and stores the results as an artifact
 ///
@@ -69,16 +64,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let store = session.store_or_empty(&config).await?;
     let bar = output::progress(None, "searching");
     let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
-    let found = tokio::select! {
-        biased;
-        _ = interrupt.heard() => None,
-        found = recall.search(&query, session.thread.as_deref(), args.limit as usize) => Some(found),
-    };
+    let searching = recall.search(&query, session.thread.as_deref(), args.limit as usize);
+    let found = interrupt.or("nothing was added", searching).await??;
     bar.finish_and_clear();
-    let Some(found) = found.transpose()? else {
-        output::note("interrupted; nothing was added");
-        return Ok(Exit::Interrupted);
-    };
     output::skipped(&found.skipped);
     let kept = found.hits.len();
     if kept == 0 {

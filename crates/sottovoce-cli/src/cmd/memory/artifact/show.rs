@@ -15,11 +15,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce artifact show 5b1c90f2
   sottovoce artifact show artifact://5b1c90f2 --bytes 1000-1999
-  sottovoce artifact show 5b1c90f2 | less
-
-Exit codes:
-  0  done                          2  it is no text for a terminal, or has no such bytes
-  1  there is none of that id      4  no key, or the wrong one";
+  sottovoce artifact show 5b1c90f2 | less";
 
 /// The bytes of one read.
 const PIECE: usize = 1 << 16;

@@ -64,13 +64,8 @@ async fn propose(session: &Session) -> Outcome {
     let conversation = session.conversation(&config, Arc::clone(&store))?;
     let bar = output::progress(None, "the model looks for a title");
     let mut interrupt = Interrupt::listen()?;
-    let proposed = tokio::select! {
-        proposed = conversation.propose_title() => Some(proposed),
-        _ = interrupt.heard() => None,
-    };
+    interrupt.or("", conversation.propose_title()).await??;
     bar.finish_and_clear();
-    let Some(proposed) = proposed else { return Ok(Exit::Interrupted) };
-    proposed?;
     drop((conversation, store));
     let row = Row::of(&session.stores_or_empty(&config)?, session.scope.clone()).await?;
     row.show(session)?;

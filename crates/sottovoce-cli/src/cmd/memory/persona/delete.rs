@@ -8,17 +8,10 @@ use crate::exit::{Exit, Outcome};
 use crate::output;
 use crate::session::Session;
 
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  done                          2  nobody to ask; say --yes
-  1  there is none of that id, or it is built in and was never changed
-  4  no key, or the wrong one";
-
 /// Deletes a preset; for a built-in one, undoes the changes
 ///
 /// Asks first. Contexts that were created from it stay as they are.
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
     /// Its id or name
     #[arg(value_name = "ID|NAME")]

@@ -1,4 +1,4 @@
-//! Counts messages and tokens by day and role.
+//! Counts messages by day and role.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,7 +8,6 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::Offset;
 use serde::Serialize;
-use sottovoce::context::TokenRates;
 use sottovoce::store::Finding;
 use sottovoce::{ChatMessage, ChatRole, ConversationStore, FileConversationStore};
 
@@ -22,23 +21,7 @@ const DAYS: i64 = 30;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A count for each role, in the order of [`ChatRole::ALL`].
-pub(super) type Counts = [u64; 4];
-
-/// The counts of one day.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Day {
-    pub(super) messages: Counts,
-    pub(super) tokens: Counts,
-}
-
-impl Day {
-    pub(super) fn add(&mut self, more: &Self) {
-        let pairs = self.messages.iter_mut().zip(more.messages);
-        for (sum, more) in pairs.chain(self.tokens.iter_mut().zip(more.tokens)) {
-            *sum = sum.saturating_add(more);
-        }
-    }
-}
+type Counts = [u64; 4];
 
 #[derive(Debug, Serialize)]
 pub(super) struct Roles {
@@ -51,7 +34,7 @@ pub(super) struct Roles {
 /// A conversation's counts by day. Only the counts stay in memory.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    pub(super) days: BTreeMap<Date, Day>,
+    days: BTreeMap<Date, Counts>,
     pub(super) skipped: Vec<Finding>,
 }
 
@@ -62,37 +45,33 @@ impl Tally {
         bar: &ProgressBar,
     ) -> Result<Self, Failure> {
         let mut tally = Self::default();
-        let rates = TokenRates::default();
         let last = store.read_tail(0).await?.last_seq;
         for first in (1..=last).step_by(STEP as usize) {
             let reading = store.read_seqs(first..=last.min(first + STEP - 1)).await?;
             bar.inc(reading.messages.len() as u64);
             for stored in &reading.messages {
-                tally.count(&stored.message, &rates);
+                tally.count(&stored.message);
             }
             Finding::add_new(&mut tally.skipped, reading.skipped);
         }
         Ok(tally)
     }
 
-    fn count(&mut self, message: &ChatMessage, rates: &TokenRates) {
-        let day = self.days.entry(day_of(message)).or_default();
-        let tokens = rates.estimate_message(message) as u64;
-        let pairs = day.messages.iter_mut().zip(&mut day.tokens).zip(ChatRole::ALL);
-        for ((messages, sum), _) in pairs.filter(|(_, role)| *role == message.role) {
-            *messages += 1;
-            *sum = sum.saturating_add(tokens);
-        }
+    fn count(&mut self, message: &ChatMessage) {
+        let day = self.days.entry(day_of(message)).or_default().iter_mut().zip(ChatRole::ALL);
+        day.filter(|(_, role)| *role == message.role).for_each(|(messages, _)| *messages += 1);
     }
 
-    fn sum(&self) -> Day {
-        let mut sum = Day::default();
-        self.days.values().for_each(|day| sum.add(day));
-        sum
+    fn sum(&self) -> Counts {
+        let mut sums = Counts::default();
+        for day in self.days.values() {
+            sums.iter_mut().zip(day).for_each(|(sum, messages)| *sum += messages);
+        }
+        sums
     }
 
     pub(super) fn roles(&self) -> Roles {
-        let [user, assistant, system, tool] = self.sum().messages;
+        let [user, assistant, system, tool] = self.sum();
         Roles { user, assistant, system, tool }
     }
 
@@ -100,14 +79,14 @@ impl Tally {
     pub(super) fn last_days(&self) -> Vec<u64> {
         let Some((&last, _)) = self.days.last_key_value() else { return Vec::new() };
         let day = |back: i64| last.checked_sub(back.days()).ok();
-        let messages = |date: Date| self.days.get(&date).map_or(0, |day| day.messages.iter().sum());
+        let messages = |date: Date| self.days.get(&date).map_or(0, |day| day.iter().sum());
         (0..DAYS).rev().filter_map(day).map(messages).collect()
     }
 
     /// Prints text on standard output.
     pub(super) fn show(&self) -> io::Result<()> {
         let Some((last, _)) = self.days.last_key_value() else { return Ok(()) };
-        let roles = ChatRole::ALL.into_iter().zip(self.sum().messages);
+        let roles = ChatRole::ALL.into_iter().zip(self.sum());
         let roles: Vec<String> = roles
             .filter(|(_, messages)| *messages > 0)
             .map(|(role, messages)| format!("{role} {messages}", role = role.as_str()))
@@ -152,7 +131,7 @@ mod tests {
 
     fn tally(messages: &[ChatMessage]) -> Tally {
         let mut tally = Tally::default();
-        messages.iter().for_each(|message| tally.count(message, &TokenRates::default()));
+        messages.iter().for_each(|message| tally.count(message));
         tally
     }
 
@@ -171,8 +150,7 @@ mod tests {
             said(ChatRole::User, "2025-08-25T01:00:00Z", Some(-180)),
             said(ChatRole::Tool, "2025-08-24T23:30:00Z", None),
         ]);
-        let days: Vec<_> =
-            tally.days.iter().map(|(day, of)| (day.to_string(), of.messages)).collect();
+        let days: Vec<_> = tally.days.iter().map(|(day, of)| (day.to_string(), *of)).collect();
         assert_eq!(
             days,
             [("2025-08-24".to_owned(), [1, 0, 0, 1]), ("2025-08-25".to_owned(), [1, 0, 0, 0])]

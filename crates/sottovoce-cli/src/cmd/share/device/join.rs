@@ -3,16 +3,13 @@
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use serde::Serialize;
-use sottovoce_sync::{DeviceOptions, Invitation, SyncError};
+use sottovoce_sync::{Invitation, SyncError};
 use zeroize::Zeroizing;
 
-use crate::cmd::share::credentials::Source;
-use crate::cmd::share::device::host_name;
-use crate::cmd::share::selection::{SelectionRow, Shared, described};
-use crate::cmd::share::text;
-use crate::cmd::share::{address, new_syncer};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::cmd::share::newcomer::{self, Newcomer};
+use crate::cmd::share::selection::described;
+use crate::cmd::share::{address, text};
+use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
@@ -46,48 +43,21 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDRESS", value_parser = address::parse)]
     at: Option<String>,
 
-    /// This device's name, as your other devices show it; the host's name unless given
-    #[arg(long)]
-    name: Option<String>,
-
     #[command(flatten)]
-    shared: Shared,
-
-    #[command(flatten)]
-    credentials: Source,
-}
-
-#[derive(Serialize)]
-struct Row<'a> {
-    address: &'a str,
-    name: &'a str,
-    shares: SelectionRow<'a>,
+    newcomer: Newcomer,
 }
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
     let invitation: Invitation = read(&args.code)?.parse()?;
     let invitation = match args.at {
         Some(address) => invitation.at(address),
         None => invitation,
     };
-    let syncer = new_syncer(session, args.credentials.remote(&config)?)?;
-    let options = DeviceOptions {
-        name: args.name.unwrap_or_else(host_name),
-        selection: args.shared.selection(),
-    };
+    let (syncer, options) = args.newcomer.begin(session)?;
     syncer.join(&invitation, options.clone()).await?;
-    if session.json {
-        output::json(&Row {
-            address: invitation.address(),
-            name: &options.name,
-            shares: SelectionRow::of(&options.selection),
-        })?;
-    } else {
-        output::note(&format!("joined; this device shares {}", described(&options.selection)));
-        output::note("`sottovoce sync` brings what the other devices have published");
-    }
-    Ok(Exit::Done)
+    let shares = format!("joined; this device shares {}", described(&options.selection));
+    let next = "`sottovoce sync` brings what the other devices have published";
+    newcomer::tell(session, invitation.address(), &options, [&shares, next])
 }
 
 /// The text of a code, from where the argument says.

@@ -74,9 +74,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let (bar, progress) = report::bar();
     let removing = syncer.remove_device(&args.name, progress);
-    let Some(done) = report::attended(&bar, removing).await? else {
-        return Ok(Exit::Interrupted);
-    };
+    let done = report::attended(&bar, removing).await?;
     let invitation = syncer.invitation().await?;
     if session.json {
         let (file, code) = (args.target.file(), invitation.code());

@@ -1,14 +1,9 @@
 //! `sottovoce sync init`
 
-use serde::Serialize;
-use sottovoce_sync::DeviceOptions;
-
-use crate::cmd::share::credentials::Source;
-use crate::cmd::share::device::host_name;
-use crate::cmd::share::selection::{SelectionRow, Shared, described};
-use crate::cmd::share::{address, new_syncer};
-use crate::exit::{Exit, Outcome};
-use crate::output;
+use crate::cmd::share::address;
+use crate::cmd::share::newcomer::{self, Newcomer};
+use crate::cmd::share::selection::described;
+use crate::exit::Outcome;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -31,43 +26,14 @@ pub(super) struct Args {
     #[arg(value_parser = address::parse)]
     address: String,
 
-    /// This device's name, as your other devices show it; the host's name unless given
-    #[arg(long)]
-    name: Option<String>,
-
     #[command(flatten)]
-    shared: Shared,
-
-    #[command(flatten)]
-    credentials: Source,
-}
-
-#[derive(Serialize)]
-struct Row<'a> {
-    address: &'a str,
-    name: &'a str,
-    shares: SelectionRow<'a>,
+    newcomer: Newcomer,
 }
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
-    let syncer = new_syncer(session, args.credentials.remote(&config)?)?;
-    let options = DeviceOptions {
-        name: args.name.unwrap_or_else(host_name),
-        selection: args.shared.selection(),
-    };
+    let (syncer, options) = args.newcomer.begin(session)?;
     syncer.init(&args.address, options.clone()).await?;
-    if session.json {
-        output::json(&Row {
-            address: &args.address,
-            name: &options.name,
-            shares: SelectionRow::of(&options.selection),
-        })?;
-    } else {
-        output::note(&format!("this device will share {}", described(&options.selection)));
-        output::note(
-            "`sottovoce sync` publishes it; then `sottovoce device add` shows the code for the next device",
-        );
-    }
-    Ok(Exit::Done)
+    let shares = format!("this device will share {}", described(&options.selection));
+    let next = "`sottovoce sync` publishes it; then `sottovoce device add` shows the code for the next device";
+    newcomer::tell(session, &args.address, &options, [&shares, next])
 }

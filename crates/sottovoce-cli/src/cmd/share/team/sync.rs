@@ -7,7 +7,7 @@ use sottovoce_sync::SyncError;
 
 use crate::cmd::share::team::teams;
 use crate::cmd::share::{report, watching};
-use crate::exit::{Exit, Outcome};
+use crate::exit::Outcome;
 use crate::output;
 use crate::session::Session;
 
@@ -41,9 +41,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         return watching::run(session, Arc::new(teams), INTERVAL).await;
     }
     let (bar, progress) = report::records_bar();
-    let Some(report) = report::attended(&bar, teams.sync(progress)).await? else {
-        return Ok(Exit::Interrupted);
-    };
+    let report = report::attended(&bar, teams.sync(progress)).await?;
     let exit = report::show(session, &report)?;
     if args.artifacts {
         let fetched = teams.fetch_artifacts().await?;

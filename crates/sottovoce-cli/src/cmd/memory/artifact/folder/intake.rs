@@ -140,7 +140,7 @@ impl<'a> Intake<'a> {
         if watch.is_stopped() {
             // The signal came too late for this file, but stops before the next.
             self.watch.stop();
-            return Err(Failure::Interrupted);
+            return Err(Failure::Interrupted(""));
         }
         Ok(Ok(()))
     }

@@ -13,12 +13,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce context delete Kitchen
   sottovoce context delete Kitchen --now --yes
-  sottovoce import backup BACKUP                  brings back what was removed
-
-Exit codes:
-  0  done                          2  nobody to ask; say --yes
-  1  there is no such context, or it cannot be backed up; nothing was removed
-  4  no key, or the wrong one";
+  sottovoce import backup BACKUP                  brings back what was removed";
 
 /// Deletes a context: nobody can talk to it any more, and `sottovoce cleanup` removes it some days later
 ///

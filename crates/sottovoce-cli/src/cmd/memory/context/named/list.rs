@@ -20,11 +20,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce context list
   sottovoce context list --all --page 2
-  sottovoce --json context list            with each one's personality
-
-Exit codes:
-  0  done                          3  settings of one cannot be read; the rest is listed
-  1  failed; see the message       4  no key, or the wrong one";
+  sottovoce --json context list            with each one's personality";
 
 /// Lists the open contexts, newest first
 #[derive(clap::Args)]
