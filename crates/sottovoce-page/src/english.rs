@@ -68,7 +68,8 @@ texts! {
     PLAN_USED = "This was done already, or the page was locked since.";
     PLAN_AGAIN = "Select it again, and you see what would go now.";
     NOT_SURE = "Nothing was deleted: the box was not ticked.";
-    NOT_UNDERSTOOD = "is not understood. Days are written 2025, 2025-05 or 2025-05-11.";
+    NOT_UNDERSTOOD = "is not understood.";
+    WRITE_A_SEARCH = "Write a day as 2025, 2025-05 or 2025-05-11, a name after from: or speaker:, and each filter once.";
     FIND = "Find"; KIND = "Kind"; TAG = "Tag"; ANY_TAG = "Any"; SHOW = "Show"; ALL_KINDS = "All";
     PEOPLE = "People"; ROOMS = "Rooms"; CONTEXTS = "Contexts"; CONTEXT = "context";
     NOTHING_SAID = "Nothing was said yet."; SAY_SOMETHING = "Say something";
