@@ -12,4 +12,4 @@ pub use index::Recall;
 pub use provider::RecallContextProvider;
 pub use results::{RecallHit, RecallQuery, Recalled, ScoreFloor};
 pub use search::{Neighbours, SearchResults, neighbours};
-pub use sottovoce_recall::{Hit, SearchQuery, Why};
+pub use sottovoce_recall::{Hit, NotUnderstood, SearchQuery, Why};

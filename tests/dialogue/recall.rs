@@ -233,8 +233,9 @@ async fn the_text_of_an_artifact_is_recalled_and_found_until_it_is_deleted() {
     let (texts, _) = recalled(&talk_of, question).await;
     assert!(has(&texts, "1.5 bar"), "{texts:?}");
     let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
-    let search =
-        async |words: &str| recall.search(&SearchQuery::parse(words), None, 5).await.unwrap().total;
+    let search = async |words: &str| {
+        recall.search(&SearchQuery::parse(words).unwrap(), None, 5).await.unwrap().total
+    };
     assert_eq!(search("\"cleaned in October\"").await, 1);
     recall.save().await.unwrap();
     // Another process loads what was saved, and finds the same.

@@ -16,7 +16,7 @@ fn texts(found: &SearchResults) -> Vec<&str> {
 
 async fn search(store: &Arc<FileConversationStore>, query: &str, limit: usize) -> SearchResults {
     let recall = Recall::new(Arc::clone(store) as Arc<dyn ConversationStore>);
-    recall.search(&SearchQuery::parse(query), None, limit).await.unwrap()
+    recall.search(&SearchQuery::parse(query).unwrap(), None, limit).await.unwrap()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_search_finds_what_a_search_of_every_message_finds() {
         let store = Arc::new(filled(root.path(), 9000).await);
         let all = store.read_seqs(1..=9000).await.unwrap().messages;
         for query in ["9", "4096", "9*", "1 from:assistant"] {
-            let parsed = SearchQuery::parse(query);
+            let parsed = SearchQuery::parse(query).unwrap();
             let is_match = |stored: &&Arc<StoredMessage>| {
                 parsed.matches(&stored.message.content)
                     && (parsed.from.is_none() || stored.message.role == ChatRole::Assistant)
@@ -128,7 +128,7 @@ fn a_thread_is_searched_by_itself_and_what_is_hidden_or_forgotten_is_not_found()
             store.append_message(message).await.unwrap();
         }
         let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
-        let milk = SearchQuery::parse("milk");
+        let milk = SearchQuery::parse("milk").unwrap();
         assert_eq!(texts(&recall.search(&milk, Some("7"), 9).await.unwrap()), ["milk 2"]);
         assert_eq!(recall.search(&milk, Some("8"), 9).await.unwrap().total, 0);
         assert_eq!(recall.search(&milk, None, 9).await.unwrap().total, 4);

@@ -215,7 +215,8 @@ impl House {
                     "search" => "dentist",
                     "search by filters" => "speaker:Anna after:2024-12-31 before:2025-01-02",
                     _ => "speaker:Anna",
-                });
+                })
+                .unwrap();
                 black_box(self.conversation.index().search(&query, None, 40).await.unwrap());
             }
             "what the model sees" => {

@@ -21,6 +21,7 @@ texts! {
     OTHER_HOST = "This server has another name. Open the link that was printed when it was started.\n";
     OTHER_ORIGIN = "Another web page asked for this, so it was refused.\n";
     ONLY_GET_AND_POST = "Only GET and POST are answered.\n";
+    TOO_MANY_GUESSES = "Too many wrong tokens were sent. Try again in a second.\n";
     TOO_MANY = "Too many connections are open. Close some pages, and try again.\n";
     READ_ONLY = "This page is read-only (Page.ReadOnly), so nothing was changed.\n";
     READ_ONLY_NOTICE = "Read-only: nothing can be changed here.";
@@ -29,7 +30,8 @@ texts! {
     BROKE_OFF = "The program broke this off. Try again, and look at what it logged.\n";
     BODY_TOO_SLOW = "The form took too long to arrive. Try again.\n";
     CLOSED_TITLE = "Not let in";
-    CLOSED = "Open the link that was printed where the page was started. It lets one browser in, once.";
+    CLOSED = "Open the newest link that is printed where the page was started. It lets one browser in, once.";
+    ENTERED_TITLE = "Let in";
     LINK_USED = "This link was used already, or belongs to an earlier run.";
     LOCKED_TITLE = "Locked";
     LOCKED = "Nobody used the page for a while, or it was locked. A new link is printed where the page was started.";
@@ -68,7 +70,8 @@ texts! {
     PLAN_USED = "This was done already, or the page was locked since.";
     PLAN_AGAIN = "Select it again, and you see what would go now.";
     NOT_SURE = "Nothing was deleted: the box was not ticked.";
-    NOT_UNDERSTOOD = "is not understood. Days are written 2025, 2025-05 or 2025-05-11.";
+    NOT_UNDERSTOOD = "is not understood.";
+    WRITE_A_SEARCH = "Write a day as 2025, 2025-05 or 2025-05-11, a name after from: or speaker:, and each filter once.";
     FIND = "Find"; KIND = "Kind"; TAG = "Tag"; ANY_TAG = "Any"; SHOW = "Show"; ALL_KINDS = "All";
     PEOPLE = "People"; ROOMS = "Rooms"; CONTEXTS = "Contexts"; CONTEXT = "context";
     NOTHING_SAID = "Nothing was said yet."; SAY_SOMETHING = "Say something";

@@ -4,5 +4,5 @@ mod gate;
 mod names;
 mod secret;
 
-pub(crate) use gate::{Entry, Gate, cookie};
+pub(crate) use gate::{Entry, Gate, TooManyGuesses, cookie};
 pub(crate) use names::{Names, NotOurs};

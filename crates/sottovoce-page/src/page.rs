@@ -100,7 +100,8 @@ impl Page {
         Self { checks: Some(checks), ..self }
     }
 
-    /// Calls this with a new link whenever the page has locked, so that its owner gets in again.
+    /// Calls this with a new link whenever the page has locked, or a browser without a cookie comes while no link is left, so that its
+    /// owner gets in again.
     #[must_use]
     pub fn announce(self, announce: impl Fn(String) + Send + Sync + 'static) -> Self {
         Self { announce: Arc::new(announce), ..self }

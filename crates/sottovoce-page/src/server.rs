@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
-use http::header::{ALLOW, CONNECTION, HeaderValue, SET_COOKIE};
+use http::header::{ALLOW, CONNECTION, HeaderValue, REFRESH, SET_COOKIE};
 use http::{HeaderMap, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use sottovoce_connections::{Client, ConnectionLimits, Listener, ReadError, accept};
@@ -21,11 +21,11 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::app::App;
 
 use crate::english as en;
-use crate::enter::{Entry, Gate, Names, NotOurs, cookie};
+use crate::enter::{Entry, Gate, Names, NotOurs, TooManyGuesses, cookie};
 use crate::failure::Failure;
 use crate::html::{Visit, assets};
 use crate::routes::{routes, stays_readable};
-use crate::view::enter::{closed, locked};
+use crate::view::enter::{closed, entered, locked};
 
 /// The most bytes of a form: a message of a megabyte whose every byte is encoded in three.
 const LONGEST_BODY: usize = 4 << 20;
@@ -61,7 +61,11 @@ impl Door {
 
     /// A new link that lets one browser in.
     pub(crate) fn link(&self) -> Result<String, getrandom::Error> {
-        Ok(format!("{}/enter?key={}", self.names.url(), self.gate.new_link()?))
+        Ok(self.address_of(&self.gate.new_link()?))
+    }
+
+    fn address_of(&self, key: &str) -> String {
+        format!("{}/enter?key={key}", self.names.url())
     }
 
     async fn answer(
@@ -71,7 +75,8 @@ impl Door {
     ) -> Result<Response, Failure> {
         let (head, body) = request.into_parts();
         let (path, is_post) = (head.uri.path().to_owned(), head.method == Method::POST);
-        self.names.check(&head.headers, is_post).map_err(|refused| match refused {
+        let is_link = path == "/enter" && head.method == Method::GET;
+        self.names.check(&head.headers, is_post, is_link).map_err(|refused| match refused {
             NotOurs::Host => Failure::Plain(StatusCode::MISDIRECTED_REQUEST, en::OTHER_HOST),
             NotOurs::Origin => Failure::Plain(StatusCode::FORBIDDEN, en::OTHER_ORIGIN),
         })?;
@@ -81,13 +86,16 @@ impl Door {
         if !is_post && let Some(asset) = assets::find(&path) {
             return Ok(asset);
         }
-        if path == "/enter" && head.method == Method::GET {
-            return self.enter(head.uri.query().unwrap_or_default());
+        if is_link {
+            return self.enter(&head);
         }
         let form = if is_post { read(body).await? } else { Form::default() };
         match self.gate.entry(&head.headers, !path.starts_with("/live/")) {
             Entry::Closed if is_post && path == "/unlock" => self.unlock_with_token(&form).await,
             Entry::Closed => {
+                if head.method == Method::GET && !path.starts_with("/live/") {
+                    self.announce_link();
+                }
                 let page = closed(self.gate.has_token(), None);
                 Ok((StatusCode::UNAUTHORIZED, page).into_response())
             }
@@ -125,12 +133,20 @@ impl Door {
         }
     }
 
-    fn enter(&self, query: &str) -> Result<Response, Failure> {
+    fn enter(&self, head: &http::request::Parts) -> Result<Response, Failure> {
+        let query = head.uri.query().unwrap_or_default();
         let shown = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
         let shown = shown.map(|(_, key)| Zeroizing::new(key.into_owned())).unwrap_or_default();
         match self.gate.enter(&shown) {
+            // Browsers do not send the cookie along where another page, such as a file with the link, leads. From this page they do.
+            Some(value) if !is_of_owner(&head.headers) => {
+                let cookie = cookie(&value, self.names.is_tls());
+                Ok(([(SET_COOKIE, cookie), (REFRESH, "0; url=/".to_owned())], entered())
+                    .into_response())
+            }
             Some(value) => Ok(self.let_in(&value)),
             None => {
+                self.announce_link();
                 let page = closed(self.gate.has_token(), Some(en::LINK_USED));
                 Ok((StatusCode::UNAUTHORIZED, page).into_response())
             }
@@ -145,7 +161,7 @@ impl Door {
 
     async fn unlock_with_token(&self, form: &Form) -> Result<Response, Failure> {
         let shown = form.value("token").unwrap_or_default();
-        match self.gate.enter_with_token(&shown).await {
+        match self.gate.enter_with_token(&shown).await? {
             Some(value) => Ok(self.let_in(&value)),
             None => {
                 let page = closed(self.gate.has_token(), Some(en::WRONG_TOKEN));
@@ -161,7 +177,7 @@ impl Door {
         form: &Form,
     ) -> Result<Response, Failure> {
         if let Some(token) = form.value("token").filter(|_| !self.app.house.needs_passphrase()) {
-            if self.gate.enter_with_token(&token).await.is_none() {
+            if self.gate.enter_with_token(&token).await?.is_none() {
                 let page = locked(csrf, false, true, Some(en::WRONG_TOKEN.to_owned()));
                 return Ok((StatusCode::UNAUTHORIZED, page).into_response());
             }
@@ -197,12 +213,21 @@ impl Door {
     /// What follows once every session is locked.
     fn locked(&self) {
         self.app.lock();
-        // Whoever types the passphrase or the token needs no new link.
-        if !self.has_passphrase() && !self.gate.has_token() {
-            match self.link() {
-                Ok(link) => (self.announce)(link),
-                Err(error) => tracing::warn!(%error, "no new link could be made"),
-            }
+        // A browser in which the passphrase can be typed needs no new link.
+        if !self.has_passphrase() {
+            self.announce_link();
+        }
+    }
+
+    /// Tells the owner of a new link, unless the last one still lets a browser in. Whoever has the token needs none.
+    fn announce_link(&self) {
+        if self.gate.has_token() {
+            return;
+        }
+        match self.gate.next_link() {
+            Ok(Some(key)) => (self.announce)(self.address_of(&key)),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "no new link could be made"),
         }
     }
 
@@ -214,6 +239,17 @@ impl Door {
                 self.locked();
             }
         }
+    }
+}
+
+/// Whether nobody but the owner opened a link, by what the browser tells.
+fn is_of_owner(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-site").is_none_or(|site| site == "none" || site == "same-origin")
+}
+
+impl From<TooManyGuesses> for Failure {
+    fn from(_: TooManyGuesses) -> Self {
+        Self::Plain(StatusCode::TOO_MANY_REQUESTS, en::TOO_MANY_GUESSES)
     }
 }
 

@@ -40,7 +40,7 @@ pub use gate::UtteranceKind;
 pub use hit::{Hit, Why, put_newer_first, select_within};
 pub use index::{Index, Weights};
 pub use question::{Asked, Question};
-pub use search::SearchQuery;
+pub use search::{NotUnderstood, SearchQuery};
 pub use segment::{BuildOptions, Segment};
 pub use text::language::Language;
 pub use time::DaySpan;

@@ -16,10 +16,12 @@ use crate::{
     turn::Role,
 };
 
-/// Bytes of a search that are looked at.
+/// The most bytes of a search.
 const LONGEST: usize = 4096;
-/// Words of one search that count.
+/// The most words of a search.
 const MOST_WORDS: usize = 200;
+/// How many bytes are shown of what is beyond the longest search.
+const SHOWN: usize = 40;
 
 /// A search, as somebody typed it: `tram recip* "oat milk" from:me after:2024-05 speaker:Anna`.
 ///
@@ -38,9 +40,36 @@ pub struct SearchQuery {
     pub before: Option<DaySpan>,
     /// Only after these days.
     pub after: Option<DaySpan>,
-    /// Filters whose value was not understood, as typed. The caller may read `before:` and `after:` in other ways.
-    pub unknown: Vec<String>,
 }
+
+/// The part of a search that has no meaning. Without it the search would find more than was asked for.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NotUnderstood(Zeroizing<String>);
+
+impl NotUnderstood {
+    /// What to type instead.
+    pub const HELP: &str = "write a day as 2025, 2025-05 or 2025-05-11, a name after from: or speaker:, each filter once, and at most 200 words";
+
+    /// The part, as typed.
+    pub fn part(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for NotUnderstood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a part of the search is not understood")
+    }
+}
+
+/// Shows no words.
+impl fmt::Debug for NotUnderstood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NotUnderstood")
+    }
+}
+
+impl std::error::Error for NotUnderstood {}
 
 /// Words that must follow each other in a text, without accents.
 #[derive(Clone, PartialEq)]
@@ -77,16 +106,31 @@ impl SearchPhrase {
 }
 
 impl SearchQuery {
-    /// Reads a search. It never fails: what is no filter is a word, and `unknown` names filters without a meaning.
-    pub fn parse(text: &str) -> Self {
+    /// Reads a search. What is no filter is a word.
+    ///
+    /// # Errors
+    /// [`NotUnderstood`] for a filter without a meaning or with a second value, and for the end of what is longer than 4,096 bytes or
+    /// 200 words.
+    pub fn parse(text: &str) -> Result<Self, NotUnderstood> {
+        let refused = |part: &str| Err(NotUnderstood(Zeroizing::new(part.to_owned())));
+        match text.strip_prefix(beginning(text, LONGEST)) {
+            None | Some("") => {}
+            Some(end) => return refused(beginning(end, SHOWN)),
+        }
         let mut query = Self::default();
-        let mut rest = beginning(text, LONGEST).trim_start();
-        while let Some(first) = rest.chars().next() {
-            let (part, after) = if is_quote(first) { quoted(rest) } else { unquoted(rest) };
-            rest = after.trim_start();
-            if !query.add_filter(part) {
-                query.add_phrase(part.trim_matches(is_quote));
+        for part in parts(text) {
+            if !query.add_filter(part).unwrap_or_else(|| query.add_phrase(part)) {
+                return refused(part);
             }
+        }
+        Ok(query)
+    }
+
+    /// Reads words and phrases to look for in a title, where there are no filters.
+    pub fn of_words(text: &str) -> Self {
+        let mut query = Self::default();
+        for part in parts(beginning(text, LONGEST)) {
+            query.add_phrase(part);
         }
         query
     }
@@ -117,54 +161,62 @@ impl SearchQuery {
             && self.after.is_none_or(|span| day > span.last)
     }
 
-    fn add_phrase(&mut self, text: &str) {
+    /// Adds words that follow each other. Returns false if there are too many.
+    fn add_phrase(&mut self, part: &str) -> bool {
+        let text = part.trim_matches(is_quote);
         let mut words = Words::default();
-        words.add(text, MOST_WORDS);
-        if words.len() > 0 && self.phrases.len() < MOST_WORDS {
+        words.add(text, MOST_WORDS + 1);
+        if words.len() > MOST_WORDS || self.phrases.len() >= MOST_WORDS {
+            return false;
+        }
+        if words.len() > 0 {
             let is_beginning = text.ends_with('*');
             let letters = letters_of(text.trim_end_matches('*'));
             let letters = letters.chars().all(is_unspaced).then_some(letters);
             self.phrases.push(SearchPhrase { words: words.folded(), letters, is_beginning });
         }
-    }
-
-    /// Reads a filter; says whether it was one.
-    fn add_filter(&mut self, part: &str) -> bool {
-        let Some((name, value)) = part.split_once(':') else { return false };
-        let value = value.trim_matches(is_quote);
-        let understood = match (Zeroizing::new(name.to_ascii_lowercase()).as_str(), value) {
-            ("from" | "speaker" | "before" | "after", "") => false,
-            ("from", value) => {
-                match Zeroizing::new(value.to_lowercase()).as_str() {
-                    "user" | "me" => self.from = Some(Role::User),
-                    "assistant" | "you" => self.from = Some(Role::Assistant),
-                    "tool" => self.from = Some(Role::Tool),
-                    "system" => self.from = Some(Role::System),
-                    _ => self.speaker = Some(value.to_owned()),
-                }
-                true
-            }
-            ("speaker", value) => {
-                self.speaker = Some(value.to_owned());
-                true
-            }
-            ("before", value) => {
-                let days = days(value);
-                self.before = days.or(self.before);
-                days.is_some()
-            }
-            ("after", value) => {
-                let days = days(value);
-                self.after = days.or(self.after);
-                days.is_some()
-            }
-            _ => return false,
-        };
-        if !understood {
-            self.unknown.push(part.to_owned());
-        }
         true
     }
+
+    /// Reads a part, if it is a filter. Returns whether it has a meaning beside those before it.
+    fn add_filter(&mut self, part: &str) -> Option<bool> {
+        let (name, value) = part.split_once(':')?;
+        let value = value.trim_matches(is_quote);
+        Some(match (Zeroizing::new(name.to_ascii_lowercase()).as_str(), value) {
+            ("from" | "speaker" | "before" | "after", "") => false,
+            ("from", value) => match Zeroizing::new(value.to_lowercase()).as_str() {
+                "user" | "me" => set(&mut self.from, || Some(Role::User)),
+                "assistant" | "you" => set(&mut self.from, || Some(Role::Assistant)),
+                "tool" => set(&mut self.from, || Some(Role::Tool)),
+                "system" => set(&mut self.from, || Some(Role::System)),
+                _ => set(&mut self.speaker, || Some(value.to_owned())),
+            },
+            ("speaker", value) => set(&mut self.speaker, || Some(value.to_owned())),
+            ("before", value) => set(&mut self.before, || days(value)),
+            ("after", value) => set(&mut self.after, || days(value)),
+            _ => return None,
+        })
+    }
+}
+
+/// Sets a filter that has no value yet. Returns false if there is none to set, or it has one.
+fn set<T>(filter: &mut Option<T>, value: impl FnOnce() -> Option<T>) -> bool {
+    let is_free = filter.is_none();
+    if is_free {
+        *filter = value();
+    }
+    is_free && filter.is_some()
+}
+
+/// The words, phrases in quotes and filters of a text.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text.trim_start();
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let (part, after) = if is_quote(first) { quoted(rest) } else { unquoted(rest) };
+        rest = after.trim_start();
+        Some(part)
+    })
 }
 
 /// The characters of a text in lower case and without accents.
@@ -222,7 +274,6 @@ fn unquoted(text: &str) -> (&str, &str) {
 impl Drop for SearchQuery {
     fn drop(&mut self) {
         self.speaker.zeroize();
-        self.unknown.zeroize();
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pyo3::PyResult;
-use sottovoce::context::recall::{RecallQuery, SearchQuery};
+use sottovoce::context::recall::{NotUnderstood, RecallQuery, SearchQuery};
 use sottovoce::model::PromptRenderer;
 use sottovoce::{ChatMessage, ChatRole, Clock, Result, SystemClock};
 
@@ -130,13 +130,8 @@ impl OpenConversation {
     }
 
     pub(crate) async fn search(self: Arc<Self>, words: String, n: usize) -> PyResult<Vec<Message>> {
-        let query = SearchQuery::parse(&words);
-        if !query.unknown.is_empty() {
-            return Err(invalid(
-                "a filter of the search is not understood",
-                "write a day as 2025, 2025-05 or 2025-05-11, and a name after from: or speaker:",
-            ));
-        }
+        let query = SearchQuery::parse(&words)
+            .map_err(|unknown| invalid(unknown.to_string(), NotUnderstood::HELP))?;
         let thread = self.thread.as_deref();
         let found = self.inner.index().search(&query, thread, n).await.map_err(raise)?;
         Ok(found.hits.into_iter().map(Message).collect())

@@ -1,8 +1,13 @@
 //! `sottovoce page`
 
+use std::fs;
+use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sottovoce::config::{ConfiguredKey, OpenConversations};
 use sottovoce::{Config, with_causes};
@@ -15,12 +20,16 @@ use crate::exit::{self, Failure, Outcome};
 use crate::output::{self, finding_advice};
 use crate::session::Session;
 
+/// How long the desktop has to open the file with the link.
+const OPENING: Duration = Duration::from_secs(60);
+
 /// Where the page is unless an address is given.
 const ADDRESS: &str = "127.0.0.1:7766";
 
 const AFTER_HELP: &str = "\
 The link that is printed lets one browser in, once. After 15 minutes without use the page locks (Page.LockAfterSeconds), and a new \
-link is printed; if the store has a passphrase, the page asks for it instead. Page.ReadOnly makes a page on which nothing can be \
+link is printed; if the store has a passphrase, the page asks for it instead. A browser that has lost its cookie gets in again by the \
+new link that is printed when it opens the page's address. Page.ReadOnly makes a page on which nothing can be \
 changed.
 
 For an address that other machines can reach, Page.Token, Page.TlsCertificate with Page.TlsKey, and --allow-host are all required.
@@ -72,12 +81,21 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let link = listening.link().map_err(|error| failure(&error))?;
     output::note(&format!("the page is at {}", listening.address()));
     output::line(&link)?;
-    if args.open {
-        open(&link);
-    }
+    let opened = if args.open { open(&link) } else { None };
+    let removing = async move {
+        tokio::time::sleep(OPENING).await;
+        drop(opened);
+        std::future::pending().await
+    };
     let stop = CancellationToken::new();
-    let ((), exit) = servers::until_stopped(&stop, listening.serve(stop.clone())).await?;
-    Ok(exit)
+    tokio::select! {
+        stopped = servers::until_stopped(&stop, listening.serve(stop.clone())) => {
+            let ((), exit) = stopped?;
+            Ok(exit)
+        }
+        // It ends with the server, and the file with it.
+        exit = removing => Ok(exit),
+    }
 }
 
 /// Serves beside other servers until `stop` is cancelled. Says how its owner gets in.
@@ -106,9 +124,11 @@ pub(crate) async fn listen(
         let checks = async move { doctor::checks(&session).await.into_iter().map(check).collect() };
         Box::pin(checks) as std::pin::Pin<Box<dyn Future<Output = Vec<Check>> + Send>>
     });
-    let page = page.hosts(hosts.chain(allow_host)).advice(advice).checks(checks).announce(|link| {
-        output::note(&format!("the page is locked; this lets you in again: {link}"))
-    });
+    let page = page
+        .hosts(hosts.chain(allow_host))
+        .advice(advice)
+        .checks(checks)
+        .announce(|link| output::note(&format!("a new link to the page: {link}")));
     with_tls(page, config)?.listen(address).await.map_err(|error| failure(&error))
 }
 
@@ -154,16 +174,59 @@ fn failure(error: &PageError) -> Failure {
     Failure::input(with_causes(error), help)
 }
 
-/// Hands the link to the desktop's browser. Whoever has none opens the printed one.
-fn open(link: &str) {
+/// Hands the link to the desktop's browser. Whoever has none opens the printed one. Returns what is to be removed later.
+fn open(link: &str) -> Option<LinkFile> {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let file = match LinkFile::new(link) {
+        Ok(file) => file,
+        Err(error) => {
+            output::note(&format!("{error}; open the link yourself"));
+            return None;
+        }
+    };
     let opened = Command::new(opener)
-        .arg(link)
+        .arg(file.0.join(LINK_FILE))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
     if opened.is_err() {
         output::note(&format!("there is no {opener}; open the link yourself"));
+    }
+    Some(file)
+}
+
+const LINK_FILE: &str = "link.html";
+
+/// A folder with a file that leads a browser on to a link. Every user of the machine sees the arguments of programs, and only this one
+/// can read the file. It is removed when this is dropped.
+struct LinkFile(PathBuf);
+
+impl LinkFile {
+    fn new(link: &str) -> io::Result<Self> {
+        let name = format!("sottovoce-page-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        // Fails if somebody has made it.
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let this = Self(folder);
+        let path = this.0.join(LINK_FILE);
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        // Of a file, browsers name nothing as the referrer; of the link, nothing either.
+        let page = format!(
+            "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+             <meta http-equiv=\"refresh\" content=\"0; url={link}\"><title>Sottovoce</title>\
+             <a href=\"{link}\">Open the page</a>\n"
+        );
+        file.write_all(page.as_bytes())?;
+        Ok(this)
+    }
+}
+
+impl Drop for LinkFile {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            output::warning(&format!("{}: {error}", self.0.display()));
+        }
     }
 }

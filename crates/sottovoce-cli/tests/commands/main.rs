@@ -34,6 +34,7 @@ mod models;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;
 mod pack;
+mod page;
 mod persona;
 mod reading;
 mod remotes;

@@ -6,7 +6,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::context::recall::{Recall, SearchQuery};
+use sottovoce::context::recall::{NotUnderstood, Recall, SearchQuery};
 use sottovoce::{Scope, StoredMessage};
 
 use super::{arguments, define, json};
@@ -69,11 +69,9 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     if !(1..=MOST).contains(&limit) {
         return Err(Fault::new(format!("limit {limit} is not from 1 to {MOST}")));
     }
-    let query = SearchQuery::parse(&given.query);
-    if let Some(unknown) = query.unknown.first() {
-        let help = "write a day as 2025, 2025-05 or 2025-05-11";
-        return Err(Fault::new(format!("{unknown} is not understood: {help}")));
-    }
+    let query = SearchQuery::parse(&given.query).map_err(|unknown| {
+        Fault::new(format!("{} is not understood: {}", unknown.part(), NotUnderstood::HELP))
+    })?;
     if query.is_empty() {
         return Err(Fault::new("query must contain a word"));
     }

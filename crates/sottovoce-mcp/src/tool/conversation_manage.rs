@@ -171,6 +171,11 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
             let along = Some(Along::of(&forgotten));
             Output { deleted, deleted_count: Some(count), along, ..done(message) }
         }
+        Action::Clear if given.conversation_ids.is_some() || given.older_than.is_some() => {
+            return Err(Fault::new(
+                "clear deletes all messages; use delete for those of conversationIds or olderThan",
+            ));
+        }
         Action::Clear => {
             let forgotten = match hub.conversations.known(&target.scope) {
                 Some(conversation) => {

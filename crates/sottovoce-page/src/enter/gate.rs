@@ -5,14 +5,17 @@ use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use http::header::COOKIE;
+use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
 use super::secret::{Secret, same};
 
 /// The most browsers that are let in at once. One more ends the session that was used longest ago.
 const SESSIONS: usize = 16;
-/// How long a wrong passphrase or token delays the next attempt.
+/// How long the answer to a wrong token takes, and how long a wrong passphrase delays the next one.
 const DELAY: Duration = Duration::from_secs(1);
+/// The most wrong tokens whose answers are delayed at once. One more is refused at once.
+const GUESSES: usize = 32;
 
 /// Who is let in.
 #[derive(Debug)]
@@ -21,9 +24,14 @@ pub(crate) struct Gate {
     /// How long a session may be idle.
     idle: Option<Duration>,
     inside: Mutex<Inside>,
-    /// Held while an attempt is made.
+    /// Held while a passphrase is tried.
     attempt: tokio::sync::Mutex<()>,
+    guesses: Semaphore,
 }
+
+/// Too many wrong tokens wait for their answers.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooManyGuesses;
 
 #[derive(Debug, Default)]
 struct Inside {
@@ -59,7 +67,9 @@ impl Gate {
     ) -> Result<Self, getrandom::Error> {
         // Fails here rather than at the first request, if there is no randomness.
         Secret::new()?;
-        Ok(Self { token, idle, inside: Mutex::default(), attempt: tokio::sync::Mutex::default() })
+        let (inside, attempt, guesses) =
+            (Mutex::default(), <_>::default(), Semaphore::new(GUESSES));
+        Ok(Self { token, idle, inside, attempt, guesses })
     }
 
     pub(crate) fn has_token(&self) -> bool {
@@ -74,6 +84,16 @@ impl Gate {
         Ok(text)
     }
 
+    /// The secret of a new link, unless there is one that was not used yet.
+    pub(crate) fn next_link(&self) -> Result<Option<String>, getrandom::Error> {
+        let secret = Secret::new()?;
+        let mut inside = self.inside();
+        if inside.link.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(inside.link.insert(secret).text().to_owned()))
+    }
+
     /// Lets a browser in with a link's secret, once. Returns the text of its cookie.
     pub(crate) fn enter(&self, shown: &str) -> Option<String> {
         let mut inside = self.inside();
@@ -81,18 +101,20 @@ impl Gate {
         inside.admit()
     }
 
-    /// Lets a browser in with the token. Returns the text of its cookie.
-    pub(crate) async fn enter_with_token(&self, shown: &str) -> Option<String> {
-        let _attempt = self.attempt.lock().await;
-        let is_right = self.token.as_ref().is_some_and(|token| same(token, shown));
-        if !is_right {
-            tokio::time::sleep(DELAY).await;
-            return None;
+    /// Lets a browser in with the token. Returns the text of its cookie. The right token never waits for wrong ones.
+    pub(crate) async fn enter_with_token(
+        &self,
+        shown: &str,
+    ) -> Result<Option<String>, TooManyGuesses> {
+        if self.token.as_ref().is_some_and(|token| same(token, shown)) {
+            return Ok(self.inside().admit());
         }
-        self.inside().admit()
+        let _guess = self.guesses.try_acquire().map_err(|_| TooManyGuesses)?;
+        tokio::time::sleep(DELAY).await;
+        Ok(None)
     }
 
-    /// Makes an attempt at something that could be guessed. Only one is made at a time, and a wrong one delays the next.
+    /// Tries a passphrase. Only one is tried at a time, and a wrong one delays the next.
     pub(crate) async fn attempt<T, E>(
         &self,
         attempt: impl Future<Output = Result<T, E>>,
@@ -198,6 +220,8 @@ pub(crate) fn cookie(value: &str, is_tls: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     fn with(cookie: &str) -> HeaderMap {
@@ -217,6 +241,31 @@ mod tests {
         assert!(matches!(gate.entry(&with(&cookie), true), Entry::Open { .. }));
         assert_eq!(gate.entry(&with(&link), true), Entry::Closed);
         assert_eq!(gate.entry(&HeaderMap::new(), true), Entry::Closed);
+    }
+
+    #[test]
+    fn a_link_that_was_not_used_yet_stays_the_only_one() {
+        let gate = Gate::new(None, None).unwrap();
+        let link = gate.next_link().unwrap().unwrap();
+        assert_eq!(gate.next_link().unwrap(), None);
+        assert!(gate.enter(&link).is_some());
+        assert!(gate.next_link().unwrap().is_some_and(|next| next != link));
+    }
+
+    #[tokio::test]
+    async fn the_right_token_waits_for_no_wrong_one_and_few_wrong_ones_wait() {
+        let gate = Gate::new(Some(Zeroizing::new("right".to_owned())), None).unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..GUESSES {
+            let mut guess = Box::pin(gate.enter_with_token("wrong"));
+            assert_eq!((&mut guess).now_or_never(), None, "it waits");
+            waiting.push(guess);
+        }
+        assert_eq!(gate.enter_with_token("wrong").now_or_never(), Some(Err(TooManyGuesses)));
+        let entered = gate.enter_with_token("right").now_or_never().unwrap();
+        assert!(matches!(entered, Ok(Some(_))));
+        drop(waiting);
+        assert_eq!(gate.enter_with_token("wrong").now_or_never(), None, "others left");
     }
 
     #[test]

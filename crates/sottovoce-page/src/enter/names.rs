@@ -45,8 +45,13 @@ impl Names {
         format!("{scheme}://{host}:{}", self.address.port())
     }
 
-    /// Checks `Host`, `Origin` and what the browser tells about who asks.
-    pub(crate) fn check(&self, headers: &HeaderMap, changes: bool) -> Result<(), NotOurs> {
+    /// Checks `Host`, `Origin` and what the browser tells about who asks. A link may stand on any page: its secret is enough.
+    pub(crate) fn check(
+        &self,
+        headers: &HeaderMap,
+        changes: bool,
+        is_link: bool,
+    ) -> Result<(), NotOurs> {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(NotOurs::Host)?;
         if !self.is_known(&name_of(host)) {
             return Err(NotOurs::Host);
@@ -61,6 +66,7 @@ impl Names {
         }
         match headers.get("sec-fetch-site").map(|site| site.as_bytes()) {
             None | Some(b"same-origin" | b"none") => Ok(()),
+            Some(_) if is_link && is_opened(headers) => Ok(()),
             Some(_) => Err(NotOurs::Origin),
         }
     }
@@ -71,6 +77,11 @@ impl Names {
             || self.hosts.iter().any(|known| known == name)
             || name.trim_matches(['[', ']']).parse().is_ok_and(is_listening)
     }
+}
+
+/// Whether the browser opens the address as a page, and not as a part of another one.
+fn is_opened(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-dest").is_some_and(|dest| dest == "document")
 }
 
 /// A host without its port, in lower case.
@@ -102,20 +113,20 @@ mod tests {
     #[test]
     fn no_other_name_reaches_the_page() {
         for good in ["localhost:7766", "127.0.0.1:7766", "[::1]:7766", "PI.local", "pi.local:1"] {
-            assert_eq!(names().check(&headers(&[("host", good)]), false), Ok(()), "{good}");
+            assert_eq!(names().check(&headers(&[("host", good)]), false, false), Ok(()), "{good}");
         }
         for bad in ["evil.example:7766", "", "127.0.0.1.evil.example", "192.168.1.4", "0.0.0.0"] {
-            let refused = names().check(&headers(&[("host", bad)]), false);
+            let refused = names().check(&headers(&[("host", bad)]), false, false);
             assert_eq!(refused, Err(NotOurs::Host), "{bad}");
         }
-        assert_eq!(names().check(&HeaderMap::new(), false), Err(NotOurs::Host));
+        assert_eq!(names().check(&HeaderMap::new(), false, false), Err(NotOurs::Host));
     }
 
     #[test]
     fn no_other_page_changes_or_reads_anything() {
         let host = ("host", "localhost:7766");
         let check = |more: &[(&'static str, &'static str)], changes| {
-            names().check(&headers(&[&[host], more].concat()), changes)
+            names().check(&headers(&[&[host], more].concat()), changes, false)
         };
         assert_eq!(check(&[("origin", "http://localhost:7766")], true), Ok(()));
         assert_eq!(check(&[], true), Err(NotOurs::Origin), "no browser leaves it out");

@@ -211,6 +211,6 @@ impl Row {
         };
         is_kind
             && (asked.tag.is_empty() || self.profile.tags.contains(&asked.tag))
-            && SearchQuery::parse(&asked.q).matches(&self.text())
+            && SearchQuery::of_words(&asked.q).matches(&self.text())
     }
 }

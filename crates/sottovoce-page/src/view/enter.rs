@@ -20,6 +20,15 @@ pub(crate) fn closed(has_token: bool, wrong: Option<&str>) -> Markup {
     layout(&outside(), &Shell::outside(en::CLOSED_TITLE), &main)
 }
 
+/// The page between a link and the first view.
+pub(crate) fn entered() -> Markup {
+    let main = html! {
+        h1 { (en::ENTERED_TITLE) }
+        p { a href="/" { (en::TO_CONVERSATIONS) } }
+    };
+    layout(&outside(), &Shell::outside(en::ENTERED_TITLE), &main)
+}
+
 /// The page of a browser that was idle too long.
 pub(crate) fn locked(
     csrf: &str,

@@ -7,7 +7,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::admin::scopes;
-use sottovoce::context::recall::{RecallQuery, SearchQuery};
+use sottovoce::context::recall::{NotUnderstood, RecallQuery, SearchQuery};
 use sottovoce::{Conversation, Scope, StoredMessage, with_causes};
 
 use crate::english as en;
@@ -66,26 +66,31 @@ pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Respo
     let open = here.store()?;
     let root = open.config().storage_root().map_err(|error| here.failed(error))?;
     let all = scopes(&root).map_err(|error| here.failed(error))?;
-    let query = SearchQuery::parse(&asked.text());
-    let is_ranked = asked.by == "fit";
-    let is_asked = if is_ranked { !asked.q.trim().is_empty() } else { !query.is_empty() };
+    let query = match asked.by.as_str() {
+        // Ranking takes the words as they are.
+        "fit" => Ok(SearchQuery::of_words(&asked.q)),
+        _ => SearchQuery::parse(&asked.text()),
+    };
+    let is_asked = query.as_ref().is_ok_and(|query| !query.is_empty());
     let first = html! {
         h1 { (en::SEARCH) }
         (form(&asked, &all))
-        @if let Some(unknown) = query.unknown.first() {
-            p.failure role="alert" { "“" (one_line(unknown)) "” " (en::NOT_UNDERSTOOD) }
-        }
-        @if !is_asked { p.muted { (en::SEARCH_HELP) } }
+        @if let Err(unknown) = &query {
+            p.failure role="alert" { (not_understood(unknown)) " " (en::WRITE_A_SEARCH) }
+        } @else if !is_asked { p.muted { (en::SEARCH_HELP) } }
     };
     let searching = here.clone();
     let rest = async move {
-        if !is_asked {
-            return Ok(html! {});
-        }
+        let Some(query) = query.ok().filter(|_| is_asked) else { return Ok(html! {}) };
         let found = find(&searching, &asked, &query, &all).await?;
         Ok(results(&searching, &asked, &found))
     };
     later::page(&here, &Shell::at(Place::Search, en::SEARCH), first, rest).await
+}
+
+/// What is wrong with a search.
+pub(crate) fn not_understood(unknown: &NotUnderstood) -> String {
+    format!("“{}” {}", one_line(unknown.part()), en::NOT_UNDERSTOOD)
 }
 
 fn form(asked: &Asked, all: &[Scope]) -> Markup {
@@ -260,19 +265,20 @@ impl Asked {
     /// The words with the filters, as a search is written.
     fn text(&self) -> String {
         let mut text = self.q.clone();
-        let day = |day: &str, by: i64| -> Option<String> {
-            let day: jiff::civil::Date = day.parse().ok()?;
-            Some(day.checked_add(jiff::Span::new().days(by)).ok()?.to_string())
+        // What is no day stays as it is, so that it is refused.
+        let day = |text: &str, by: i64| {
+            let day = text.parse::<jiff::civil::Date>();
+            let day = day.and_then(|day| day.checked_add(jiff::Span::new().days(by)));
+            day.map_or_else(|_| text.to_owned(), |day| day.to_string())
         };
-        let speaker = self.speaker.replace('"', "");
         for (filter, value) in [
-            ("from", Some(self.from.clone())),
-            ("speaker", Some(speaker)),
+            ("from", self.from.clone()),
+            ("speaker", self.speaker.replace('"', "")),
             // `after:` and `before:` leave out the days that they name.
             ("after", day(&self.since, -1)),
             ("before", day(&self.until, 1)),
         ] {
-            if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
+            if !value.trim().is_empty() {
                 let quote = if value.contains(char::is_whitespace) { "\"" } else { "" };
                 text.push_str(&format!(" {filter}:{quote}{value}{quote}"));
             }

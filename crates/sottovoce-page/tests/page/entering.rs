@@ -7,7 +7,7 @@ use reqwest::header::{HOST, HeaderName, ORIGIN};
 use sottovoce::config::ConfiguredKey;
 use sottovoce::{Config, EncryptionKey, SystemClock};
 use sottovoce_page::{Page, PageError};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Browser, Served, config, named};
@@ -132,6 +132,67 @@ async fn other_hosts_and_other_pages_are_refused_even_with_the_cookie() {
 }
 
 #[tokio::test]
+async fn a_browser_without_a_cookie_has_one_link_announced_until_it_is_used() {
+    let served = Served::with(&[("PAGE__LOCKAFTERSECONDS", "0")]).await;
+    let stranger = Browser::new(&served.origin);
+    stranger.get("/").await;
+    assert!(served.links.lock().unwrap().is_empty(), "the first link was not used yet");
+    served.enter().await;
+    stranger.get("/live/entry").await;
+    stranger.ask(Method::HEAD, &format!("{}/", served.origin), &[], None).await;
+    stranger.post("/lock", &[]).await;
+    assert!(served.links.lock().unwrap().is_empty(), "nobody looks at these");
+    for _ in 0..3 {
+        let closed = stranger.get("/").await;
+        assert!(closed.status == 401 && !closed.text.contains("key="), "{}", closed.text);
+    }
+    let links = served.links.lock().unwrap().clone();
+    assert_eq!(links.len(), 1, "{links:?}");
+    let again = Browser::new(&served.origin).enter(&links[0]).await;
+    assert_eq!(again.get("/").await.status, 200);
+    let used = stranger.ask(Method::GET, &links[0], &[], None).await;
+    assert_eq!(used.status, 401);
+    assert_eq!(served.links.lock().unwrap().len(), 2, "a used link leads to a new one");
+}
+
+#[tokio::test]
+async fn a_link_on_another_page_lets_the_browser_in_that_opens_it_and_none_that_embeds_it() {
+    let served = Served::start().await;
+    let browser = Browser::new(&served.origin);
+    let (site, dest) =
+        (HeaderName::from_static("sec-fetch-site"), HeaderName::from_static("sec-fetch-dest"));
+    for part in ["iframe", "image", "empty"] {
+        let headers = [(site.clone(), "cross-site"), (dest.clone(), part)];
+        let got = browser.ask(Method::GET, &served.link, &headers, None).await;
+        assert_eq!((got.status, got.header("set-cookie")), (403, ""), "{part}");
+    }
+    let headers = [(site, "cross-site"), (dest, "document")];
+    let view = browser.ask(Method::GET, &format!("{}/", served.origin), &headers, None).await;
+    assert_eq!(view.status, 403, "only a link may be opened from elsewhere");
+    // Over a page of its own: a browser takes no strict cookie along where another page leads it.
+    let got = browser.ask(Method::GET, &served.link, &headers, None).await;
+    assert_eq!((got.status, got.header("refresh")), (200, "0; url=/"));
+    assert!(got.text.contains("href=\"/\"") && got.header("set-cookie").contains("Strict"));
+}
+
+#[tokio::test]
+async fn guesses_at_the_token_do_not_keep_its_owner_waiting() {
+    let served = Served::with(&[("PAGE__TOKEN", "a long secret for this page")]).await;
+    let guesser = Browser::new(&served.origin);
+    let mut guesses = tokio::task::JoinSet::new();
+    for _ in 0..80 {
+        let guesser = guesser.clone();
+        guesses.spawn(async move { guesser.post("/unlock", &[("token", "wrong")]).await.status });
+    }
+    // More wrong ones than may wait: from here on, the queue is full.
+    assert_eq!(guesses.join_next().await.unwrap().unwrap(), 429);
+    let got = guesser.post("/unlock", &[("token", "a long secret for this page")]).await;
+    assert_eq!(got.status, 303);
+    let statuses = guesses.join_all().await;
+    assert!(statuses.iter().all(|status| matches!(status, 401 | 429)), "{statuses:?}");
+}
+
+#[tokio::test]
 async fn a_forged_form_changes_nothing() {
     let served = Served::start().await;
     served.say(named("kitchen"), &["one", "two"]).await;
@@ -200,7 +261,10 @@ async fn a_store_with_a_passphrase_opens_with_it_and_with_no_other_and_locking_f
     );
     sottovoce::ConversationStore::append_message(&store, words).await.unwrap();
     drop(store);
-    let page = Page::new(config(root.path(), &[]), Arc::new(SystemClock));
+    let links = Arc::<Mutex<Vec<String>>>::default();
+    let announced = Arc::clone(&links);
+    let page = Page::new(config(root.path(), &[]), Arc::new(SystemClock))
+        .announce(move |link| announced.lock().unwrap().push(link));
     let listening = page.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let (origin, link) = (format!("http://{}", listening.address()), listening.link().unwrap());
     let stop = CancellationToken::new();
@@ -228,6 +292,19 @@ async fn a_store_with_a_passphrase_opens_with_it_and_with_no_other_and_locking_f
     );
     assert_eq!(browser.post("/unlock", &[("passphrase", right)]).await.status, 303);
     assert_eq!(browser.get("/timeline/named/kitchen").await.status, 200);
+    // The browser loses its cookie while the page is locked.
+    assert_eq!(browser.post("/lock", &[]).await.status, 303);
+    assert!(links.lock().unwrap().is_empty(), "the passphrase is enough");
+    let mut other = Browser::new(&origin);
+    assert_eq!(other.get("/").await.status, 401);
+    let link = links.lock().unwrap().pop().unwrap();
+    let got = other.ask(Method::GET, &link, &[], None).await;
+    other.cookie = got.header("set-cookie").split(';').next().unwrap().to_owned();
+    let asks = other.get("/timeline/named/kitchen").await;
+    assert!(asks.status == 401 && !asks.text.contains("canary"), "the link is not the passphrase");
+    other.csrf = asks.field("csrf");
+    assert_eq!(other.post("/unlock", &[("passphrase", right)]).await.status, 303);
+    assert!(other.get("/timeline/named/kitchen").await.text.contains("canary words"));
     stop.cancel();
     serving.await.unwrap();
 }

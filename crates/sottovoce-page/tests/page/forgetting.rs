@@ -63,6 +63,50 @@ async fn a_day_a_person_a_search_and_a_whole_conversation_can_be_forgotten() {
 }
 
 #[tokio::test]
+async fn a_selection_of_which_a_part_is_not_understood_plans_nothing() {
+    let served = Served::start().await;
+    served.say(named("kitchen"), &["leek one", "leek two", "leek three"]).await;
+    let browser = served.enter().await;
+    for fields in [
+        vec![("what", "found"), ("q", "leek before:lastyear")],
+        vec![("what", "found"), ("q", "leek before:2025-13")],
+        vec![("what", "found"), ("q", "leek before:2026 before:lastyear")],
+        vec![("what", "found"), ("q", " ")],
+        vec![("what", "picked"), ("seq", "1"), ("seq", "2x")],
+        vec![("what", "picked")],
+        vec![("what", "numbers"), ("numbers", "1, x")],
+        vec![("what", "person")],
+        vec![("what", "day"), ("day", "lastyear")],
+        vec![("what", "everything")],
+        vec![],
+    ] {
+        let got = browser.post("/forget/named/kitchen", &fields).await;
+        assert_eq!(got.status, 422, "{fields:?}");
+        assert!(!got.text.contains("name=\"plan\""), "{fields:?}");
+    }
+    let understood = [("what", "found"), ("q", "leek before:2026")];
+    assert!(browser.post("/forget/named/kitchen", &understood).await.text.contains("3 messages"));
+    let picked = [("what", "picked"), ("seq", "1"), ("seq", "3")];
+    assert!(browser.post("/forget/named/kitchen", &picked).await.text.contains("2 messages"));
+}
+
+#[tokio::test]
+async fn a_search_with_a_day_that_is_none_offers_nothing_to_forget() {
+    let served = Served::start().await;
+    served.say(named("kitchen"), &["leek one", "leek two"]).await;
+    let browser = served.enter().await;
+    assert!(browser.get("/search?q=leek&until=2026-01-01").await.text.contains("value=\"found\""));
+    for filter in ["until=lastyear", "since=2025-13-01"] {
+        let got = browser.get(&format!("/search?q=leek&{filter}")).await;
+        assert!(got.text.contains("is not understood"), "{filter}");
+        assert!(
+            !got.text.contains("leek one") && !got.text.contains("value=\"found\""),
+            "{filter}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn if_more_would_go_than_was_announced_nothing_goes_and_the_owner_sees_it_anew() {
     let served = Served::start().await;
     let store = served.say(named("kitchen"), &["one", "two"]).await;

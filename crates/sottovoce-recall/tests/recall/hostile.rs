@@ -56,7 +56,7 @@ fn a_question_costs_no_more_than_its_cap() {
         let start = Instant::now();
         let hits = index.rank(&Question::new(&text, &asked), |_| true, 5);
         assert!(hits.iter().all(|hit| hit.score.is_finite()), "{name}");
-        let query = SearchQuery::parse(&text);
+        let query = SearchQuery::of_words(&text);
         index.search(&query);
         query.matches("some text");
         assert!(start.elapsed() < Duration::from_secs(20), "{name}: {:?}", start.elapsed());

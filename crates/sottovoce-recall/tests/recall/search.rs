@@ -16,7 +16,7 @@ fn index(turns: &[Turn<'_>]) -> Index {
 fn find(query: &str) -> Vec<u64> {
     let conversation = &conversations()[0];
     let turns = conversation.turns();
-    let query = SearchQuery::parse(query);
+    let query = SearchQuery::parse(query).unwrap();
     let found = index(&turns).search(&query);
     found.into_iter().filter(|seq| query.matches(turns[*seq as usize].text)).collect()
 }
@@ -39,17 +39,43 @@ fn finds_words_phrases_and_filters() {
 
 #[test]
 fn reads_filters() {
-    let query = SearchQuery::parse(
-        "from:Anna before:2024 after:2024-02 speaker:\"Anna Maria\" before:tomorrow x:y",
-    );
+    let parse = |text: &str| SearchQuery::parse(text).unwrap();
+    let query = parse("from:me before:2024 after:2024-02 speaker:\"Anna Maria\" x:y");
     assert_eq!(query.speaker.as_deref(), Some("Anna Maria"));
     assert_eq!(query.before, Some(DaySpan { first: 19723, last: 20088, weight: 1. }));
     assert_eq!(query.after, Some(DaySpan { first: 19754, last: 19782, weight: 1. }));
-    assert_eq!(query.unknown, ["before:tomorrow"]);
     assert!(query.matches("an X: y!") && !query.matches("y x"));
-    assert!(SearchQuery::parse("  ").is_empty());
-    assert_eq!(SearchQuery::parse("from:you").from, Some(Role::Assistant));
-    assert!(!format!("{:?}", SearchQuery::parse("secret")).contains("secret"));
+    assert_eq!(parse("from:Anna").speaker.as_deref(), Some("Anna"));
+    assert!(parse("  ").is_empty());
+    assert_eq!(parse("from:you").from, Some(Role::Assistant));
+    assert!(!format!("{:?}", parse("secret")).contains("secret"));
+}
+
+#[test]
+fn what_is_not_understood_is_never_left_out_of_a_search() {
+    let words = |n: usize| vec!["w"; n].join(" ");
+    let long = format!("{} tail", "long ".repeat(900));
+    let many = format!("{} last", words(200));
+    let phrase = format!("\"{}\"", words(201));
+    for (text, part) in [
+        ("leek before:lastyear", "before:lastyear"),
+        ("leek before:2025-13", "before:2025-13"),
+        ("after: leek", "after:"),
+        ("before:2024 before:2026", "before:2026"),
+        ("from:me from:you", "from:you"),
+        ("from:Anna speaker:Ben", "speaker:Ben"),
+        (many.as_str(), "last"),
+        (phrase.as_str(), words(201).as_str()),
+    ] {
+        let refused = SearchQuery::parse(text).unwrap_err();
+        assert_eq!(refused.part(), part, "{text}");
+        assert!(!format!("{refused} {refused:?}").contains(part), "{text}");
+    }
+    assert!(SearchQuery::parse(&long).unwrap_err().part().len() <= 40);
+    assert!(SearchQuery::parse(&words(200)).is_ok());
+    // In a title, a filter's letters are words.
+    assert!(SearchQuery::of_words("before:lastyear").matches("Before last: BEFORE LASTYEAR"));
+    assert!(!SearchQuery::of_words("before:lastyear").matches("anything"));
 }
 
 #[test]
@@ -58,11 +84,11 @@ fn finds_single_characters_of_scripts_without_spaces() {
         Turn::new(1, 0, 0, Role::User, "私の犬はポチです"),
         Turn::new(2, 1, 0, Role::User, "猫もいます"),
     ];
-    let query = SearchQuery::parse("犬");
+    let query = SearchQuery::parse("犬").unwrap();
     let found = index(&turns).search(&query);
     assert!(found.contains(&1));
     assert!(query.matches(turns[0].text) && !query.matches(turns[1].text));
-    assert_eq!(index(&turns).search(&SearchQuery::parse("ポチ")), [1]);
+    assert_eq!(index(&turns).search(&SearchQuery::parse("ポチ").unwrap()), [1]);
 }
 
 #[test]
@@ -90,13 +116,13 @@ fn finds_words_without_their_accents_and_in_any_letter_case() {
         ("last", &format!("{} last", "word. ".repeat(2000))),
         ("w399", &(0..400).map(|at| format!("w{at}")).collect::<Vec<_>>().join("-")),
     ] {
-        let query = SearchQuery::parse(query);
+        let query = SearchQuery::parse(query).unwrap();
         let turn = Turn::new(1, 0, 0, Role::User, text);
         assert!(query.matches(text), "{query:?} {text:.60}");
         assert_eq!(index(&[turn]).search(&query), [1], "{text:.60}");
     }
     for (query, text) in [("milk", "buttermilk"), ("か", "が"), ("n", "m"), ("tea*", "steam")] {
-        assert!(!SearchQuery::parse(query).matches(text), "{query} {text}");
+        assert!(!SearchQuery::parse(query).unwrap().matches(text), "{query} {text}");
     }
 }
 
@@ -122,15 +148,16 @@ proptest! {
             false => words,
         };
         let query = SearchQuery::parse(&if quoted { format!("\"{words}\"") } else { words });
+        let Ok(query) = query else { return Ok(()) };
         let found = index(&turns).search(&query);
-        for turn in turns.iter().filter(|turn| query.unknown.is_empty() && query.matches(turn.text)) {
+        for turn in turns.iter().filter(|turn| query.matches(turn.text)) {
             prop_assert!(!query.passes(turn.role, turn.speaker, turn.day) || found.contains(&turn.seq));
         }
     }
 
     #[test]
     fn any_text_is_a_search(text in ".{0,60}") {
-        let query = SearchQuery::parse(&text);
-        query.matches(&text);
+        SearchQuery::of_words(&text).matches(&text);
+        let _ = SearchQuery::parse(&text).map(|query| query.matches(&text));
     }
 }

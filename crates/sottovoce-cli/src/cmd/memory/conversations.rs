@@ -107,7 +107,7 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
     if all.is_empty() {
         return Err(Failure::Nothing { folder: config.storage_root()? });
     }
-    let words = SearchQuery::parse(query);
+    let words = SearchQuery::of_words(query);
     let stores = session.stores_or_empty(&config)?;
     let mut interrupt = Interrupt::listen()?;
     let bar = output::progress(Some(all.len() as u64), "looking");

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::context::recall::{Neighbours, Recall, SearchQuery, SearchResults, neighbours};
+use sottovoce::context::recall::{
+    Neighbours, NotUnderstood, Recall, SearchQuery, SearchResults, neighbours,
+};
 use sottovoce::{Scope, StoredMessage, with_causes};
 use zeroize::Zeroizing;
 
@@ -80,13 +82,10 @@ pub(crate) fn parsed(words: &[String]) -> Result<SearchQuery, Failure> {
             text.push_str(part);
         }
     }
-    let query = SearchQuery::parse(&text);
-    if let Some(unknown) = query.unknown.first() {
-        return Err(Failure::input(
-            format!("'{}' is not understood", output::one_line(unknown)),
-            "write a day as 2025, 2025-05 or 2025-05-11, and a name after from: or speaker:",
-        ));
-    }
+    let query = SearchQuery::parse(&text).map_err(|unknown| {
+        let what = format!("'{}' is not understood", output::one_line(unknown.part()));
+        Failure::input(what, NotUnderstood::HELP)
+    })?;
     match query.is_empty() {
         true => Err(Failure::input("there are no words to look for", "give some")),
         false => Ok(query),

@@ -11,6 +11,7 @@ use sottovoce::{ConversationStore, Result, StoredMessage};
 use crate::english as en;
 use crate::failure::Failure;
 use crate::room::Room;
+use crate::view::search::not_understood;
 
 /// How many numbers one read covers.
 const STEP: u64 = 4096;
@@ -21,7 +22,6 @@ const SPEAKERS: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) what: String,
-    pub(crate) seqs: Vec<u64>,
     pub(crate) numbers: String,
     pub(crate) day: String,
     pub(crate) speaker: String,
@@ -40,8 +40,8 @@ impl Selection {
         for (name, value) in form_urlencoded::parse(bytes) {
             match &*name {
                 "what" => selection.what = value.into_owned(),
-                "seq" => selection.seqs.extend(value.parse::<u64>()),
-                "numbers" => selection.numbers = value.into_owned(),
+                // Of messages that were picked, each is a field of its own.
+                "numbers" | "seq" => selection.numbers += &format!("{value},"),
                 "day" => selection.day = value.into_owned(),
                 "speaker" => selection.speaker = value.into_owned(),
                 "q" => selection.query = value.into_owned(),
@@ -53,22 +53,23 @@ impl Selection {
 
     pub(crate) async fn find(&self, room: &Room) -> Result<Selected, Failure> {
         let numbers = match self.what.as_str() {
-            "picked" => self.seqs.clone().into_iter().map(|seq| seq..=seq).collect(),
-            "numbers" => ranges(&self.numbers)
+            "picked" | "numbers" => ranges(&self.numbers)
                 .ok_or_else(|| room.here.wrong(en::NOT_NUMBERS, en::WRITE_NUMBERS))?,
             "day" => {
                 let wrong = || room.here.wrong(en::NOT_A_DAY, en::WRITE_A_DAY);
                 let day: Date = self.day.parse().map_err(|_| wrong())?;
                 self.of_day(room, day).await.map_err(|error| room.failed(error))?
             }
-            "person" => {
+            "person" if !self.speaker.is_empty() => {
                 let is_meant = |stored: &StoredMessage| {
                     stored.message.speaker().unwrap_or_default() == self.speaker
                 };
                 all(room, is_meant).await.map_err(|error| room.failed(error))?
             }
             "found" => {
-                let query = SearchQuery::parse(&self.query);
+                let query = SearchQuery::parse(&self.query).map_err(|unknown| {
+                    room.here.wrong(not_understood(&unknown), en::WRITE_A_SEARCH)
+                })?;
                 let found = room.conversation.index().search(&query, None, usize::MAX).await;
                 let found = found.map_err(|error| room.failed(error))?;
                 found.hits.iter().map(|stored| stored.seq..=stored.seq).collect()
