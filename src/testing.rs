@@ -212,7 +212,9 @@ pub async fn conversation_store_contract(
             contents_that_cannot_be_read_add_nothing an_artifact_goes_with_the_message_that_it_holds;
         limits: a_limit_hides_whole_exchanges_and_cleanup_deletes_them
             an_expired_conversation_is_hidden_and_begins_anew wider_limits_ask_first
-            a_clock_behind_deletes_nothing many_messages_over_the_limit_are_trimmed;
+            a_clock_behind_deletes_nothing many_messages_over_the_limit_are_trimmed
+            a_limit_far_back_shows_whole_exchanges
+            a_long_conversation_that_expired_stays_hidden_until_it_is_deleted;
     }
     if rules.is_empty() { Ok(()) } else { Err(ContractViolation { rules }) }
 }

@@ -53,11 +53,22 @@ pub trait StoreBackend: Debug + Send + Sync {
     async fn state(&self) -> Result<StoreState>;
 
     /// The stored messages that the query names, sorted by time, then by number. Messages that the limits hide are
-    /// included. A message that cannot be read becomes a finding in the result.
+    /// included. A medium that knows the settings may leave out of a tail what has expired. A message that cannot be read becomes a finding in the result.
     ///
     /// # Errors
     /// What keeps the medium from being read.
     async fn read(&self, query: ReadQuery) -> Result<ReadResult>;
+
+    /// The `n` messages before the newest `skip` ones, as [`read`](Self::read) returns them. A limit on messages is found
+    /// by it. The default reads the newest ones too: override it if the medium can skip them.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    async fn read_before(&self, skip: usize, n: usize) -> Result<ReadResult> {
+        let mut result = self.read(ReadQuery::Tail(skip.saturating_add(n))).await?;
+        result.messages.truncate(result.messages.len().saturating_sub(skip));
+        Ok(result)
+    }
 
     /// A document's bytes as they were last committed; `None` if there is no such document.
     ///

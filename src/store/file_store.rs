@@ -392,8 +392,8 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn profile(&self) -> Result<Arc<Profile>> {
-        // From memory on the caller's thread, like the newest messages.
-        self.reader.shown_settings()
+        let reader = Arc::clone(&self.reader);
+        blocking(move || reader.shown_settings()).await
     }
 
     async fn change_profile(&self, change: ProfileChange) -> Result<Profile> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod head_path;
 pub(crate) mod location;
+pub(crate) mod newest_names;
 pub(crate) mod origin_index;
 pub(crate) mod query;
 pub(crate) mod range_cache;
@@ -13,3 +14,4 @@ pub(crate) mod scan;
 pub(crate) mod state;
 pub(crate) mod stats;
 pub(crate) mod tail;
+pub(crate) mod window;

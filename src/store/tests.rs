@@ -14,6 +14,7 @@ mod interrupted_packing;
 mod interrupted_receives;
 mod interrupted_rekey;
 mod interrupted_segments;
+mod limits;
 mod power_cut;
 mod published_contract;
 mod rollback;

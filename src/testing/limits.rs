@@ -98,3 +98,60 @@ where
     holds!(stored < 40);
     Ok(())
 }
+
+pub(super) async fn a_limit_far_back_shows_whole_exchanges<F>(at: Fixture<'_, F>) -> Rule
+where
+    F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
+{
+    let store = at.open().await?;
+    let mut many = Vec::new();
+    for n in 0..10 {
+        many.push(said(n));
+        many.extend((0..99).flat_map(|_| answer("and so on")));
+    }
+    store.append_all(many).await?;
+    for (most, first) in [(950, 101), (900, 101), (899, 201), (301, 701), (300, 701), (99, 902)] {
+        let limits = Some(Retention::FOREVER.max_messages(most));
+        let effect = store.limits_effect(limits).await?;
+        store.change_limits(limits, HiddenMessages::Keep, &effect).await?;
+        let shown: Vec<u64> = (first..=1_000).collect();
+        same!(seqs(store.read_tail(2_000).await)?, shown);
+        same!(seqs(store.read_seqs(1..=2_000).await)?, shown);
+        same!(seqs(store.read_tail(2).await)?, [999, 1_000]);
+    }
+    same!(store.cleanup().await?.removed, 901);
+    same!(seqs(store.read(crate::store::ReadQuery::Tail(2_000)).await)?.len(), 99);
+    Ok(())
+}
+
+pub(super) async fn a_long_conversation_that_expired_stays_hidden_until_it_is_deleted<F>(
+    at: Fixture<'_, F>,
+) -> Rule
+where
+    F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
+{
+    let limits = Retention::FOREVER.ttl_seconds(60).max_messages(100_000);
+    let policy = StorePolicy::default().retention(limits);
+    let store = at.open_with(policy).await?;
+    let utterance = store.append_message(said(0)).await?;
+    store.append_all(numbered(1..=5_000)).await?;
+    at.set_clock("2025-08-24T17:00:00Z");
+    let all = || store.read(crate::store::ReadQuery::Seqs(1..=9_000));
+    let mut new = Vec::new();
+    let mut stored = vec![5_001];
+    for _ in 0..3 {
+        new.push(store.append_message(said_at("new", "2025-08-24T17:00:00Z")).await?.seq);
+        // Without limits too: what has expired once is not shown again.
+        for store in [&store, &at.open().await?] {
+            same!(seqs(store.read_tail(9_000).await)?, new);
+            same!(seqs(store.read_seqs(1..=9_000).await)?, new);
+            same!(seqs(store.read_times(Timestamp::MIN..Timestamp::MAX).await)?, new);
+        }
+        refused!(store.append_answers(answer("late"), &utterance).await, Error::UtteranceForgotten);
+        stored.push(seqs(all().await)?.len());
+    }
+    // Each append deletes some of them, and no more than a batch.
+    holds!(stored.is_sorted_by(|before, after| before > after && before - after <= 4_096));
+    same!(stored.last(), Some(&3));
+    Ok(())
+}

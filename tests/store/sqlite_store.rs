@@ -114,7 +114,7 @@ impl SqliteStore {
         Ok(message.ok_or_else(|| Finding::about(FindingKind::BadRecord, back(seq), back(seq))))
     }
 
-    fn read_now(&self, query: &ReadQuery) -> rusqlite::Result<ReadResult> {
+    fn read_now(&self, query: &ReadQuery, skip: usize) -> rusqlite::Result<ReadResult> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
         let state = self.state_in(&transaction)?;
@@ -126,7 +126,8 @@ impl SqliteStore {
         let (condition, first, last) = match query {
             ReadQuery::Tail(n) => {
                 let n = i64::try_from(*n).unwrap_or(i64::MAX);
-                ("true ORDER BY at DESC, seq DESC LIMIT ?2 + 0 * ?3", n, 0)
+                let skip = i64::try_from(skip).unwrap_or(i64::MAX);
+                ("true ORDER BY at DESC, seq DESC LIMIT ?2 OFFSET ?3", n, skip)
             }
             ReadQuery::Seqs(seqs) => {
                 let (first, last) = (number(*seqs.start()), number(*seqs.end()));
@@ -218,7 +219,11 @@ impl StoreBackend for SqliteStore {
     }
 
     async fn read(&self, query: ReadQuery) -> Result<ReadResult> {
-        self.read_now(&query).map_err(failed)
+        self.read_now(&query, 0).map_err(failed)
+    }
+
+    async fn read_before(&self, skip: usize, n: usize) -> Result<ReadResult> {
+        self.read_now(&ReadQuery::Tail(n), skip).map_err(failed)
     }
 
     async fn document(&self, id: &DocumentId) -> Result<Option<Zeroizing<Vec<u8>>>> {

@@ -10,14 +10,12 @@ pub(crate) mod snapshot;
 
 use std::ops::RangeInclusive;
 
-use zeroize::Zeroizing;
-
 use crate::error::{Error, Result};
 use crate::store::backend::batch::Batch;
 use crate::store::backend::{ReadQuery, StoreBackend};
 use crate::store::delete::forget::MessageRefs;
 use crate::store::record::document::{Document, DocumentId, block_of};
-use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage, object};
+use crate::store::record::encoding::{StoredMessage, object};
 use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::store_state::StoreState;
@@ -81,13 +79,22 @@ impl View {
         }
         profile.take_revision(&self.profile, self.profile.rev);
         profile.seq = self.state.last_seq;
-        let bytes = serde_json::to_vec(&profile)
-            .ok()
-            .map(Zeroizing::new)
-            .filter(|bytes| bytes.len() <= LONGEST_RECORD)
-            .ok_or(Error::InvalidMessage { reason: "the settings are too long to be kept" })?;
+        let bytes = profile.to_plaintext()?;
         self.profile = profile;
         Ok(batch.write(Document::Profile, bytes))
+    }
+
+    /// How many messages there are that have not expired.
+    pub(crate) fn stored(&self) -> u64 {
+        let mut others = self.state.forgotten.clone();
+        others.extend(std::iter::once(1..=self.profile.expired));
+        self.state.last_seq.saturating_sub(others.count())
+    }
+
+    /// The numbers that have expired and are not deleted yet.
+    pub(crate) fn expired(&self) -> SeqSet {
+        let expired: SeqSet = std::iter::once(1..=self.profile.expired).collect();
+        expired.without(&self.state.forgotten)
     }
 
     /// The numbers from 1 to the highest.

@@ -12,7 +12,6 @@ use crate::store::folder::document::whole;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
-use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::head::Head;
 use crate::store::record::layout::{HEAD, QUARANTINE};
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
@@ -236,10 +235,7 @@ impl Committer<'_> {
     pub(crate) fn restore_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
         put(self, &tail.profile, &mut profile)?;
         profile.seq = tail.last_seq;
-        let plaintext = serde_json::to_vec(&profile.without_presets())
-            .ok()
-            .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)
-            .ok_or(Error::InvalidMessage { reason: "the settings are too long to store" })?;
+        let plaintext = profile.without_presets().to_plaintext()?;
         self.replace(Document::Profile, &plaintext)?;
         tail.set_profile(Arc::new(profile), self.folder.retention);
         match tail.head {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::store::commit::committer::Committer;
 use crate::store::delete::forget;
 use crate::store::delete::forget::UnreadablePolicy;
-use crate::store::folder::unstable_folder;
+use crate::store::folder::Folder;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::Finding;
@@ -73,12 +73,12 @@ fn remove_hidden(
     tail: &mut Tail,
     now: Timestamp,
 ) -> Result<CleanupReport> {
-    let horizon = horizon(committer, tail, now)?;
+    let horizon = tail.horizon_alone(committer.folder, now)?;
     // A file that cannot be read at the moment may be visible, or decide which messages are.
     if let Some(refusal) = tail.unreadable().find_map(Finding::refusal) {
         return Err(refusal);
     }
-    let hidden = hidden(tail, horizon);
+    let hidden = hidden(committer.folder, tail, horizon)?;
     if hidden.is_empty() {
         return Ok(CleanupReport::default());
     }
@@ -91,16 +91,22 @@ fn remove_hidden(
     Ok(CleanupReport { removed, expired: horizon == Horizon::Expired })
 }
 
-/// Removes an expired conversation before a new message would extend it.
+/// Removes an expired conversation before a new message would extend it. If it is long, notes that it has expired, so
+/// that it stays hidden while later appends and clean-ups remove it.
 pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     if tail.retention.ttl_seconds.is_none() || !tail.knows_settings() {
         return Ok(());
     }
-    if horizon(committer, tail, reader.now())? == Horizon::Expired {
-        let hidden = hidden(tail, Horizon::Expired);
-        drop_summaries(committer, tail)?;
-        forget::erase(reader, committer, tail, &hidden, UnreadablePolicy::Recorded)?;
+    if tail.horizon_alone(committer.folder, reader.now())? != Horizon::Expired {
+        return Ok(());
     }
+    let hidden = hidden(committer.folder, tail, Horizon::Expired)?;
+    if hidden.count() > AT_ONCE {
+        let last = tail.last_seq;
+        return committer.change_profile(tail, |profile| profile.expire(last));
+    }
+    drop_summaries(committer, tail)?;
+    forget::erase(reader, committer, tail, &hidden, UnreadablePolicy::Recorded)?;
     Ok(())
 }
 
@@ -110,20 +116,23 @@ fn drop_summaries(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     committer.drop_summaries(tail, &all)
 }
 
-/// Removes messages beyond the limit once there are enough of them. If that fails, they stay hidden.
+/// Removes messages beyond the limit once there are enough of them, and messages that have expired. If that fails, they
+/// stay hidden.
 pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
-    let Some(most) = tail.retention.max_messages.map(|most| u64::from(most.get())) else {
-        return Ok(());
-    };
-    let together = together(most);
+    let expired: SeqSet = std::iter::once(1..=tail.profile.expired).collect();
+    let has_expired = !expired.without(&tail.without_message()).is_empty();
+    let together = tail.retention.max_messages.map_or(u64::MAX, |most| together(most.get().into()));
     // As far as numbers tell.
-    let over = tail.last_seq.saturating_sub(tail.without_message().count()).saturating_sub(most);
-    if over < together || !tail.knows_settings() || tail.unreadable().next().is_some() {
+    let over = tail.stored().saturating_sub(tail.retention.most());
+    if (over < together && !has_expired)
+        || !tail.knows_settings()
+        || tail.unreadable().next().is_some()
+    {
         return Ok(());
     }
-    let horizon = horizon(committer, tail, Timestamp::MIN)?;
-    let hidden = hidden(tail, horizon);
-    if hidden.count() >= together {
+    let horizon = tail.horizon_alone(committer.folder, Timestamp::MIN)?;
+    let hidden = hidden(committer.folder, tail, horizon)?;
+    if has_expired || hidden.count() >= together {
         forget::erase(
             reader,
             committer,
@@ -142,10 +151,8 @@ pub(crate) fn check_room(
     tail: &mut Tail,
     more: usize,
 ) -> Result<()> {
-    let Some(most) = tail.retention.max_messages else { return Ok(()) };
-    let horizon = horizon(committer, tail, reader.now())?;
-    let shown = tail.shown_from(horizon).count();
-    if shown.saturating_add(more) <= most.get() as usize {
+    let horizon = tail.horizon_alone(committer.folder, reader.now())?;
+    if tail.shown_count(horizon).saturating_add(more as u64) <= tail.retention.most() {
         return Ok(());
     }
     Err(Error::InvalidMessage {
@@ -159,30 +166,23 @@ pub(crate) fn hidden_now(
     committer: &Committer<'_>,
     tail: &mut Tail,
 ) -> Result<SeqSet> {
-    let horizon = horizon(committer, tail, reader.now())?;
-    Ok(hidden(tail, horizon))
-}
-
-fn horizon(committer: &Committer<'_>, tail: &mut Tail, now: Timestamp) -> Result<Horizon> {
-    if let Some(horizon) = tail.horizon(|| now) {
-        return Ok(horizon);
-    }
-    let disturbed = tail.is_disturbed;
-    *tail = Tail::load_alone(committer.folder, 0, Some(&*tail))?;
-    tail.is_disturbed = disturbed;
-    tail.horizon(|| now).ok_or_else(|| unstable_folder(committer.folder))
+    let horizon = tail.horizon_alone(committer.folder, reader.now())?;
+    hidden(committer.folder, tail, horizon)
 }
 
 /// The numbers of the hidden messages: all except the visible ones and those whose place is unknown.
-fn hidden(tail: &Tail, horizon: Horizon) -> SeqSet {
-    let mut others = tail.without_message();
-    match horizon {
-        Horizon::All => return SeqSet::default(),
-        Horizon::Expired => {}
-        Horizon::From(_) | Horizon::Nothing => {
-            others.extend(tail.shown_from(horizon).map(|stored| stored.seq..=stored.seq));
-            others.extend(tail.damaged_seqs());
+fn hidden(folder: &Folder, tail: &Tail, horizon: Horizon) -> Result<SeqSet> {
+    let without_message = tail.without_message();
+    let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
+    let mut others = match horizon {
+        Horizon::All => return Ok(SeqSet::default()),
+        Horizon::Expired => SeqSet::default(),
+        Horizon::From { .. } | Horizon::Nothing => {
+            let mut shown = tail.shown_seqs(folder, horizon)?;
+            shown.extend(tail.damaged_seqs());
+            shown.without(&std::iter::once(1..=tail.profile.expired).collect())
         }
-    }
-    std::iter::once(1..=tail.last_seq).collect::<SeqSet>().without(&others)
+    };
+    others.extend(without_message.ranges());
+    Ok(all.without(&others))
 }

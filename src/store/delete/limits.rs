@@ -4,7 +4,6 @@ use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::store::delete::forget::{UnreadablePolicy, survey};
-use crate::store::folder::unstable_folder;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
@@ -141,10 +140,5 @@ pub(crate) fn compare(
 fn horizon(reader: &Reader, tail: &Tail, limits: Retention, now: Timestamp) -> Result<Horizon> {
     let mut within = tail.clone();
     within.retention = limits;
-    if let Some(horizon) = within.horizon(|| now) {
-        return Ok(horizon);
-    }
-    let mut within = Tail::load_alone(&reader.folder, limits.needed(), None)?;
-    within.retention = limits;
-    within.horizon(|| now).ok_or_else(|| unstable_folder(&reader.folder))
+    within.horizon_alone(&reader.folder, now)
 }

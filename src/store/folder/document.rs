@@ -59,27 +59,30 @@ pub(crate) fn open(
     folder: &Folder,
     document: Document,
 ) -> Result<Option<Result<Zeroizing<Vec<u8>>, FindingKind>>> {
-    if document.may_be_long()
-        && let Some(sealed) = long(folder, document)?
-    {
-        let opened = open_long(folder, document, &sealed)?;
+    let bytes = match folder.directory.read(document.file_name()) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        // It may be a stream that is longer than any envelope.
+        Err(error @ Error::NotPlain { .. }) if document.may_be_long() => {
+            long(folder, document)?.ok_or(error)?
+        }
+        Err(error) => return Err(error),
+    };
+    if document.may_be_long() && bytes.first().copied().is_some_and(is_stream) {
+        let opened = open_long(folder, document, &bytes)?;
         return Ok(Some(opened.map(|long| long.text)));
     }
-    let Some(bytes) = folder.directory.read(document.file_name())? else {
-        return Ok(None);
-    };
     folder.unseal(&document.associated(&folder.scope.parts()), &bytes).map(Some)
 }
 
-/// The bytes of a document that is sealed as a stream; `None` if there is none, or if it is an envelope. The first byte
-/// says which: a stream begins with the length of its header.
+/// The bytes of a document that is sealed as a stream; `None` if there is none, or if it is an envelope.
 pub(crate) fn long(folder: &Folder, document: Document) -> Result<Option<Vec<u8>>> {
     let name = document.file_name();
     let Some(source) = folder.directory.open(name)? else { return Ok(None) };
     let failed = |error| Error::io("read the file", folder.directory.path().join(name), error);
     let mut first = [0];
     let read = source.read_at(0, &mut first).map_err(failed)?;
-    if read == 0 || usize::from(first[0]) != HEADER {
+    if read == 0 || !is_stream(first[0]) {
         return Ok(None);
     }
     if source.size() > LONGEST {
@@ -87,6 +90,11 @@ pub(crate) fn long(folder: &Folder, document: Document) -> Result<Option<Vec<u8>
         return Err(Error::NotPlain { path: folder.directory.path().join(name), found });
     }
     Ok(Some(whole(&*source).map_err(failed)?))
+}
+
+/// Whether a file with this first byte is a stream. It begins with the length of its header.
+fn is_stream(first: u8) -> bool {
+    usize::from(first) == HEADER
 }
 
 /// All bytes of an open file.

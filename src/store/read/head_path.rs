@@ -31,9 +31,14 @@ impl Tail {
             return Ok(None);
         }
         let retention = profile.retention.unwrap_or(folder.retention);
-        let wanted = n.max(1).max(retention.needed());
-        let names: Vec<_> = head.newest().take(wanted).collect();
-        let whole = names.len() as u64 == head.seq;
+        let mut wanted = n.max(1);
+        if retention.most() < head.seq.saturating_sub(profile.expired) {
+            // One more than the limit shows tells where the visible messages begin.
+            wanted = wanted.max(usize::try_from(retention.most()).unwrap_or(usize::MAX) + 1);
+        }
+        let names = head.newest().take_while(|name| name.seq > profile.expired);
+        let names: Vec<_> = names.take(wanted).collect();
+        let whole = names.len() as u64 == head.seq.saturating_sub(profile.expired);
         // A head that names no records cannot show whether they open.
         if (names.len() < wanted && !whole) || !folder.matches_stamps(&head)? {
             return Ok(None);
@@ -57,8 +62,10 @@ impl Tail {
             is_disturbed: false,
             profile,
             retention,
+            bytes: messages.iter().map(|stored| stored.message.content.len()).sum(),
             messages: messages.into(),
             whole,
+            window: None,
             skipped: Vec::new(),
         }))
     }

@@ -71,6 +71,21 @@ impl ReverseScan {
         self.heap.peek().is_some_and(|(_, place)| *place == Location::Loose)
     }
 
+    /// The next record's pack, if none of the pack was read yet, and whether no other record lies among its own.
+    pub(crate) fn unread_pack(&mut self) -> Option<(PackName, bool)> {
+        let next = self.heap.pop()?;
+        let after = self.heap.peek().map(|(name, _)| *name);
+        self.heap.push(next);
+        let Location::Pack(at) = next.1 else { return None };
+        let cursor = self.packs.get(at).filter(|cursor| cursor.end.is_none())?;
+        Some((cursor.name, after.is_none_or(|after| after < cursor.name.first)))
+    }
+
+    /// Leaves out the next record, with its pack.
+    pub(crate) fn skip(&mut self) {
+        self.heap.pop();
+    }
+
     pub(crate) fn next(&mut self, folder: &Folder) -> Result<NextRecord> {
         while let Some((name, place)) = self.heap.pop() {
             let Location::Pack(at) = place else {

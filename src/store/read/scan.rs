@@ -2,9 +2,12 @@
 
 use std::collections::VecDeque;
 
+use jiff::Timestamp;
+
 use crate::error::Result;
 use crate::store::folder::{ATTEMPTS, Folder, HeadState, Opened, unstable_folder};
 use crate::store::pack::Reported;
+use crate::store::read::newest_names::NewestNames;
 use crate::store::read::record_cache::RecordCache;
 use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
 use crate::store::read::tail::{KEPT, Tail};
@@ -217,7 +220,9 @@ impl Tail {
             profile,
             retention,
             messages: VecDeque::new(),
+            bytes: 0,
             whole: false,
+            window: None,
             skipped,
             erased,
             wanted,
@@ -225,14 +230,18 @@ impl Tail {
         };
         // Even for n = 0 the newest record's time is needed. A writer also needs the records that the head will name.
         let wanted = if writers == WriterPresence::Excluded { n.max(NAMED) } else { n.max(1) };
-        let wanted = wanted.max(retention.needed());
         // Keep cached messages, unless that requires reading packs.
         let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
+        let by_name = ReverseScan::new(names.clone(), &listing.packs);
         let mut newest = ReverseScan::new(names, &listing.packs);
         if !tail.fill(folder, &mut cache, &mut newest, wanted, in_memory, last_shown)? {
             return Ok(ScanOutcome::Changed);
         }
         tail.skipped.append(&mut newest.findings);
+        tail.bytes = tail.messages.iter().map(|stored| stored.message.content.len()).sum();
+        if !tail.count_by_name(folder, &mut cache, by_name, last_shown)? {
+            return Ok(ScanOutcome::Changed);
+        }
         if tail.head == HeadState::Absent && !tail.is_fresh() {
             tail.skipped.push(FindingKind::HeadMissing.in_file("head"));
         }
@@ -265,6 +274,11 @@ impl Tail {
                 {
                     continue;
                 }
+                NextRecord::Loose(name) | NextRecord::Packed(_, name, _)
+                    if name.seq <= self.profile.expired =>
+                {
+                    continue;
+                }
                 NextRecord::Loose(name) => (name, cache.open(name)?, name.to_string()),
                 NextRecord::Packed(_, name, _)
                     if name.seq > last_shown || self.erased.contains(name.seq) =>
@@ -291,6 +305,28 @@ impl Tail {
             }
         }
         Ok(true)
+    }
+}
+
+impl Tail {
+    /// Finds by names where the visible messages begin, unless the tail tells already. `false` if a file has vanished.
+    fn count_by_name(
+        &mut self,
+        folder: &Folder,
+        cache: &mut RecordCache<'_>,
+        scan: ReverseScan,
+        last_shown: u64,
+    ) -> Result<bool> {
+        if self.horizon(|| Timestamp::MIN).is_some() {
+            return Ok(true);
+        }
+        let without_message = self.without_message();
+        let counted = self.counted(&without_message, last_shown);
+        let Some(names) = NewestNames::find(folder, cache, scan, counted)? else {
+            return Ok(false);
+        };
+        self.window = names.window(folder, counted.most)?;
+        Ok(self.window.is_some())
     }
 }
 
@@ -321,12 +357,7 @@ fn lost_forget(head: HeadState, highest: u64, skipped: &[Finding]) -> Option<u64
 fn unpurged(packs: &[PackName], erased: &SeqSet, forgets: &[RecordName]) -> Vec<PackName> {
     let unpacked = erased.with(forgets);
     let is_overgrown = |pack: &&PackName| {
-        erased.intersects(&pack.seqs()) && pack.count != numbers_beside(&unpacked, pack)
+        erased.intersects(&pack.seqs()) && pack.count != pack.numbers_beside(&unpacked)
     };
     packs.iter().filter(is_overgrown).copied().collect()
-}
-
-/// How many numbers in a pack's range are not in this set.
-fn numbers_beside(others: &SeqSet, pack: &PackName) -> u64 {
-    std::iter::once(pack.seqs()).collect::<SeqSet>().without(others).count()
 }

@@ -52,12 +52,11 @@ pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
     }
     let now = reader.now();
     let horizon = tail.horizon(|| now).unwrap_or(Horizon::Nothing);
-    let names = Names::of(folder)?;
+    let names = Names::of(folder, tail.profile.expired)?;
     let kept = names.count;
     let message_count = match horizon {
         Horizon::All => kept,
-        Horizon::Nothing | Horizon::Expired => 0,
-        Horizon::From(_) => tail.shown_from(horizon).count() as u64,
+        _ => tail.shown_count(horizon),
     };
     let last = tail.last_said();
     let by_limits = last.and_then(|last| tail.retention.expiry(last));
@@ -73,7 +72,7 @@ pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
     };
     let first = match horizon {
         Horizon::All => names.first,
-        Horizon::From(first) => Some(first),
+        Horizon::From { first, .. } => Some(first.max(names.first.unwrap_or(first))),
         Horizon::Nothing | Horizon::Expired => None,
     };
     Ok(Stats {
@@ -100,12 +99,15 @@ struct Names {
 }
 
 impl Names {
-    fn of(folder: &Folder) -> Result<Self> {
+    /// The first is that of the records whose numbers have not expired, as far as names tell.
+    fn of(folder: &Folder, expired: u64) -> Result<Self> {
         let listing = folder.list()?;
         let messages = || listing.names.iter().filter(|name| !name.is_forget());
         let loose = messages().filter(|name| !listing.packs.iter().any(|pack| pack.covers(**name)));
         let count = loose.count() as u64 + listing.packs.iter().map(|pack| pack.count).sum::<u64>();
-        let first = messages().copied().chain(listing.packs.iter().map(|pack| pack.first)).min();
+        let packs = listing.packs.iter().filter(|pack| pack.highest > expired);
+        let loose = messages().copied().filter(|name| name.seq > expired);
+        let first = loose.chain(packs.map(|pack| pack.first)).min();
         let mut bytes = 0;
         for directory in
             [&folder.directory, &folder.packs, &folder.snapshots, &folder.artifacts, &folder.recall]

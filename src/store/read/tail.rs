@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, HeadState};
+use crate::store::read::window::Window;
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
@@ -57,8 +58,12 @@ pub(crate) struct Tail {
     /// The retention limits, of this conversation or of the store.
     pub(crate) retention: Retention,
     pub(super) messages: VecDeque<Arc<StoredMessage>>,
-    /// Whether `messages` has all messages.
+    /// How many bytes of text `messages` has.
+    pub(super) bytes: usize,
+    /// Whether `messages` has all messages that have not expired.
     pub(super) whole: bool,
+    /// What the limit shows, if that takes more than `messages`.
+    pub(super) window: Option<Window>,
     pub(super) skipped: Vec<Finding>,
 }
 
@@ -109,18 +114,55 @@ impl Tail {
         match self.horizon(now)? {
             Horizon::All => self.newest(n),
             Horizon::Nothing | Horizon::Expired => self.newest(0),
-            Horizon::From(first) => {
+            Horizon::From { first, .. } => {
                 let hidden = self.messages.partition_point(|message| message.name < first);
-                self.newest(n.min(self.messages.len() - hidden))
+                match hidden {
+                    0 => self.newest(n),
+                    _ => self.newest(n.min(self.messages.len() - hidden)),
+                }
             }
         }
     }
 
-    /// Which part of the conversation is visible; `None` if too few messages are in memory to decide.
+    /// Which part of the conversation is visible; `None` if too few messages are in memory to decide and the names were
+    /// not counted.
     pub(crate) fn horizon(&self, now: impl FnOnce() -> Timestamp) -> Option<Horizon> {
         let unread = self.unreadable().filter(|finding| finding.record().is_some()).count();
-        let end = NewestEnd { is_whole: self.whole, last_said: self.last_said(), unread };
-        Horizon::within(self.retention, self.messages.iter(), end, now)
+        let end = NewestEnd {
+            is_whole: self.whole,
+            last_said: self.last_said(),
+            unread: unread as u64,
+            stored: self.stored(),
+        };
+        let horizon = Horizon::within(self.retention, self.messages.iter(), end, now);
+        Some(horizon.or_else(|| Some(self.window()?.horizon()))?.after(self.profile.expired))
+    }
+
+    /// What these limits show, if the names were counted.
+    fn window(&self) -> Option<&Window> {
+        self.window.as_ref().filter(|window| window.is_of(self.retention.most()))
+    }
+
+    /// How many messages a horizon of this tail shows, as far as numbers and names tell.
+    pub(crate) fn shown_count(&self, horizon: Horizon) -> u64 {
+        match (horizon, self.window()) {
+            (Horizon::Nothing | Horizon::Expired, _) => 0,
+            _ if self.has_all_of(horizon) => self.shown_from(horizon).count() as u64,
+            (_, Some(window)) => window.count,
+            (_, None) => self.stored(),
+        }
+    }
+
+    /// Whether all messages that a horizon shows are in memory.
+    pub(super) fn has_all_of(&self, horizon: Horizon) -> bool {
+        self.whole || self.messages.front().is_some_and(|oldest| !horizon.shows(oldest.name))
+    }
+
+    /// The most messages that there can be, as far as numbers tell: without those that have expired or are forgotten.
+    pub(crate) fn stored(&self) -> u64 {
+        let mut others = self.without_message();
+        others.extend(std::iter::once(1..=self.profile.expired));
+        self.last_seq.saturating_sub(others.count())
     }
 
     /// The time of the newest message. If that message does not open, the time comes from its name.
@@ -169,6 +211,13 @@ impl Tail {
             !profile::is_about(finding)
                 && (profile.presets_are_unknown || !presets_document::is_about(finding))
         });
+        if self.profile.expired != profile.expired {
+            // The next scan reads what comes after them.
+            self.messages.retain(|stored| stored.seq > profile.expired);
+            self.bytes = self.messages.iter().map(|stored| stored.message.content.len()).sum();
+            self.whole |= profile.expired >= self.last_seq;
+            self.window = None;
+        }
         self.profile = profile;
     }
 
@@ -197,23 +246,23 @@ impl Tail {
             if reaches_back.is_none_or(|oldest| oldest < message.name) {
                 is_sorted &= self.messages.back().is_none_or(|last| last.name < message.name);
                 self.messages.push_back(Arc::clone(message));
+                self.bytes += message.message.content.len();
+            }
+            if self.window.as_mut().is_some_and(|window| !window.add(message.name)) {
+                self.window = None;
             }
         }
         if !is_sorted {
             self.messages.make_contiguous().sort_unstable_by_key(|message| message.name);
         }
-        let mut bytes: usize = self.messages.iter().map(|m| m.message.content.len()).sum();
-        let least = self.retention.needed().max(1);
-        while self.messages.len() > KEPT.max(least)
-            || (bytes > KEPT_BYTES && self.messages.len() > least)
-        {
+        while self.messages.len() > KEPT || (self.bytes > KEPT_BYTES && self.messages.len() > 1) {
             let Some(oldest) = self.messages.pop_front() else {
                 break;
             };
-            bytes -= oldest.message.content.len();
+            self.bytes -= oldest.message.content.len();
             self.whole = false;
         }
-        self.messages.shrink_to(KEPT.max(least) * 2);
+        self.messages.shrink_to(KEPT * 2);
     }
 
     /// Whether this store has never written to the folder. Another system may have.

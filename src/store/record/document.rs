@@ -53,7 +53,7 @@ impl Document {
 
     /// Whether its plaintext may be longer than an envelope can be. It is then sealed as a stream, as artifacts are.
     pub(crate) fn may_be_long(self) -> bool {
-        matches!(self, Self::Imports | Self::Origins | Self::Sync | Self::Teams)
+        !matches!(self, Self::Calibration | Self::Presets)
     }
 
     pub(crate) fn is_name(name: &[u8]) -> bool {

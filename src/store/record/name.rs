@@ -184,6 +184,10 @@ pub(crate) struct RecordName {
 }
 
 impl RecordName {
+    /// Sorts before every record.
+    pub(crate) const FIRST: Self =
+        Self { time: NameTime::MIN, seq: 0, kind: RecordKind::Assistant };
+
     /// The same time and number with each other kind.
     pub(crate) fn under_other_kinds(self) -> Vec<Self> {
         KINDS

@@ -51,9 +51,9 @@ impl Retention {
         last.checked_add(SignedDuration::from_secs(seconds)).ok()
     }
 
-    /// How many of the newest messages must be known to decide what is hidden.
-    pub(crate) fn needed(self) -> usize {
-        self.max_messages.map_or(0, |most| (most.get() as usize).saturating_add(1))
+    /// The most messages; the highest number if there is no limit.
+    pub(crate) fn most(self) -> u64 {
+        self.max_messages.map_or(u64::MAX, |most| most.get().into())
     }
 }
 
@@ -61,7 +61,11 @@ impl Retention {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Horizon {
     All,
-    From(RecordName),
+    From {
+        first: RecordName,
+        /// Numbers up to this one belong to an earlier, expired part of the conversation.
+        expired: u64,
+    },
     /// No message: none of the newest ones can start a visible exchange.
     Nothing,
     /// The conversation has expired.
@@ -76,7 +80,9 @@ pub(crate) struct NewestEnd {
     /// When the newest message was said, be it one that does not open.
     pub(crate) last_said: Option<Timestamp>,
     /// How many messages cannot be read just now.
-    pub(crate) unread: usize,
+    pub(crate) unread: u64,
+    /// The most messages that there can be, as far as numbers tell.
+    pub(crate) stored: u64,
 }
 
 impl Horizon {
@@ -98,25 +104,40 @@ impl Horizon {
         if expiry.is_some_and(|expiry| expiry < now()) {
             return Some(Self::Expired);
         }
-        let Some(most) = limits.max_messages else {
+        let most = limits.most();
+        if end.stored <= most {
             return Some(Self::All);
-        };
-        if !end.is_whole && messages.len() < limits.needed() {
+        }
+        if !end.is_whole && messages.len() as u64 <= most {
             return None;
         }
         // What cannot be read just now has its place too, or the window would reach back over what was hidden.
-        let most = (most.get() as usize).saturating_sub(end.unread);
-        if messages.len() <= most {
+        let most = most.saturating_sub(end.unread);
+        if messages.len() as u64 <= most {
             return Some(Self::All);
         }
         let start = start(messages.clone().map(|stored| &stored.message), most);
-        Some(messages.clone().nth(start).map_or(Self::Nothing, |first| Self::From(first.name)))
+        Some(messages.clone().nth(start).map_or(Self::Nothing, |first| Self::from(first.name)))
+    }
+
+    /// From a message on.
+    pub(crate) fn from(first: RecordName) -> Self {
+        Self::From { first, expired: 0 }
+    }
+
+    /// The same without the numbers up to `expired`.
+    pub(crate) fn after(self, expired: u64) -> Self {
+        match self {
+            Self::All if expired > 0 => Self::From { first: RecordName::FIRST, expired },
+            Self::From { first, .. } => Self::From { first, expired },
+            other => other,
+        }
     }
 
     pub(crate) fn shows(self, name: RecordName) -> bool {
         match self {
             Self::All => true,
-            Self::From(first) => first <= name,
+            Self::From { first, expired } => first <= name && name.seq > expired,
             Self::Nothing | Self::Expired => false,
         }
     }
@@ -126,7 +147,7 @@ impl Horizon {
         match (self, other) {
             (Self::Nothing | Self::Expired, _) | (_, Self::All) => false,
             (_, Self::Nothing | Self::Expired) | (Self::All, _) => true,
-            (Self::From(first), Self::From(other)) => first < other,
+            (Self::From { first, .. }, Self::From { first: other, .. }) => first < other,
         }
     }
 }
@@ -135,10 +156,10 @@ impl Horizon {
 /// exchange is longer than that, its end is visible, without tool results whose calls are hidden.
 pub(crate) fn start<'a>(
     messages: impl ExactSizeIterator<Item = &'a ChatMessage> + Clone,
-    most: usize,
+    most: u64,
 ) -> usize {
     use crate::message::ChatRole;
-    let over = messages.len().saturating_sub(most);
+    let over = messages.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
     if over == 0 {
         return 0;
     }
@@ -155,7 +176,7 @@ mod tests {
     use super::*;
     use crate::message::ChatRole::{self, Assistant, System, Tool, User};
 
-    fn started(roles: &[ChatRole], most: usize) -> usize {
+    fn started(roles: &[ChatRole], most: u64) -> usize {
         let said: Vec<_> =
             roles.iter().map(|role| ChatMessage::at(*role, "x", Timestamp::UNIX_EPOCH)).collect();
         start(said.iter(), most)

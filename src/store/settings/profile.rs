@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::{Error, Result};
 use crate::store::folder::document;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::record::artifact;
 use crate::store::record::document::Document;
-use crate::store::record::encoding::{StoredMessage, object};
+use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage, object};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::id_prefix;
 use crate::store::record::persona::{AssignedPersona, Preset};
@@ -63,6 +63,9 @@ pub struct Profile {
     /// The retention limits, if they differ from the store's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
+    /// Messages with numbers up to this one have expired. They stay hidden until they are removed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) expired: u64,
     /// Whether the history in prompts is a rolling window, if it differs from the store's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_window: Option<bool>,
@@ -284,6 +287,12 @@ impl Profile {
         }
     }
 
+    /// Hides the messages up to a number, which have expired, and removes what was derived from any message.
+    pub(crate) fn expire(&mut self, last: u64) {
+        self.drop_derived(&SeqSet::everything());
+        self.expired = last;
+    }
+
     /// Merges the settings of a later state of the same conversation. What was cleared, pruned or forgotten here
     /// stays so, what was added here stays, and no limit changes. Snapshots and artifacts of the other state are
     /// listed once they are restored.
@@ -323,6 +332,7 @@ impl Profile {
             presets_are_unknown: here.presets_are_unknown && later.presets.is_empty(),
             cleared,
             retention: here.retention,
+            expired: here.expired,
             window_seconds: here.window_seconds,
             imports: here.imports,
             were_lost: here.were_lost && later.assigned_persona.is_none(),
@@ -333,6 +343,7 @@ impl Profile {
     /// A copy that hides no message after the number `last` or the time `newest`.
     pub(crate) fn clamped_to(&self, last: u64, newest: Timestamp, now: Timestamp) -> Self {
         let mut profile = self.clone();
+        profile.expired = profile.expired.min(last);
         if let Some(cleared) = &mut profile.cleared {
             cleared.seq = cleared.seq.min(last);
             cleared.at = cleared.at.min(newest.max(now));
@@ -343,6 +354,27 @@ impl Profile {
         }
         profile.summaries.retain(|made| made.of().highest() <= last && made.until <= newest);
         profile
+    }
+
+    /// The settings as they are sealed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMessage`] if they are too long. Marks of what was deleted may be as long as they must.
+    pub(crate) fn to_plaintext(&self) -> Result<Zeroizing<Vec<u8>>> {
+        let reason = "the settings are too long to store";
+        let to_json = |profile: &Self| serde_json::to_vec(profile).map(Zeroizing::new);
+        let plaintext = to_json(self).map_err(|_| Error::InvalidMessage { reason })?;
+        if plaintext.len() > LONGEST_RECORD {
+            let mut others = self.clone();
+            others.snapshots.retain(|_, rev| *rev > 0);
+            others.artifacts.retain(|_, sha256| !sha256.is_empty());
+            others.forgotten_scopes.clear();
+            to_json(&others)
+                .ok()
+                .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)
+                .ok_or(Error::InvalidMessage { reason })?;
+        }
+        Ok(plaintext)
     }
 
     /// A copy without the presets, as it is sealed.

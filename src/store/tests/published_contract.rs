@@ -2,6 +2,7 @@
 //! methods follow the same rules as the overridden ones.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -18,7 +19,7 @@ use crate::store::record::document::DocumentId;
 use crate::store::record::read_result::ReadResult;
 use crate::store::{
     ArtifactKind, ArtifactStore, Batch, ConversationStore, FileConversationStore, NewArtifact,
-    ReadQuery, StoreBackend, StoreOptions, StorePolicy, StoreState,
+    ReadQuery, Retention, StoreBackend, StoreOptions, StorePolicy, StoreState,
 };
 use crate::testing::{StoreSetup, conversation_store_contract};
 
@@ -74,11 +75,13 @@ struct MediumOnly {
     store: FileConversationStore,
     /// The message that another writer appends right before the next commit.
     meanwhile: Mutex<Option<ChatMessage>>,
+    /// How many messages were read.
+    read: AtomicUsize,
 }
 
 impl MediumOnly {
     fn new(store: FileConversationStore) -> Self {
-        Self { store, meanwhile: Mutex::default() }
+        Self { store, meanwhile: Mutex::default(), read: AtomicUsize::new(0) }
     }
 }
 
@@ -93,7 +96,15 @@ impl StoreBackend for MediumOnly {
     }
 
     async fn read(&self, query: ReadQuery) -> Result<ReadResult> {
-        self.store.read(query).await
+        let result = self.store.read(query).await?;
+        self.read.fetch_add(result.messages.len(), Relaxed);
+        Ok(result)
+    }
+
+    async fn read_before(&self, skip: usize, n: usize) -> Result<ReadResult> {
+        let result = self.store.read_before(skip, n).await?;
+        self.read.fetch_add(result.messages.len(), Relaxed);
+        Ok(result)
     }
 
     async fn document(&self, id: &DocumentId) -> Result<Option<Zeroizing<Vec<u8>>>> {
@@ -159,4 +170,27 @@ async fn a_deletion_that_is_refused_leaves_the_message_its_artifact() {
 
     store.forget(&[1..=1]).await.unwrap();
     assert!(store.store.open_artifact(&id).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_limit_makes_a_store_of_others_read_no_more_than_it_is_asked_for() {
+    let root: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
+    let key = EncryptionKey::from_secret("a secret of the contract tests").unwrap();
+    let store = StoreOptions::new(key).open_directory(Arc::clone(&root), root).await.unwrap();
+    let store = MediumOnly::new(store);
+    let now = store.store.clock().now();
+    let many = (0..3_000).map(|n| ChatMessage::new(ChatRole::User, n.to_string(), &now));
+    store.store.append_all(many.collect()).await.unwrap();
+    for most in [1_000_000, 2_990] {
+        let limits = Retention::FOREVER.max_messages(most);
+        store
+            .change_profile(Box::new(move |profile| profile.retention = Some(limits)))
+            .await
+            .unwrap();
+        let before = store.read.load(Relaxed);
+        assert_eq!(store.read_tail(4).await.unwrap().messages.len(), 4);
+        store.append_message(ChatMessage::new(ChatRole::User, "next", &now)).await.unwrap();
+        let read = store.read.load(Relaxed) - before;
+        assert!(read < 300, "{read} messages were read with a limit of {most}");
+    }
 }

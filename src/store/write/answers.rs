@@ -60,7 +60,9 @@ impl Writer {
 /// Whether a record still exists. One that cannot be read at the moment does.
 fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> {
     let seq = answered.seq;
-    if seq > tail.last_seq || tail.without_message().contains(seq) {
+    if !(tail.profile.expired + 1..=tail.last_seq).contains(&seq)
+        || tail.without_message().contains(seq)
+    {
         return Ok(false);
     }
     // After the whole conversation was removed, another message may have the number.

@@ -87,7 +87,9 @@ async fn is_there(
     answered: &StoredMessage,
 ) -> Result<bool> {
     let seq = answered.seq;
-    if seq > view.state.last_seq || view.state.forgotten.contains(seq) {
+    if !(view.profile.expired + 1..=view.state.last_seq).contains(&seq)
+        || view.state.forgotten.contains(seq)
+    {
         return Ok(false);
     }
     let result = store.read(ReadQuery::Seqs(seq..=seq)).await?;

@@ -1,9 +1,11 @@
 //! How much is kept: what the limits hide, and deleting that.
 
+use jiff::Timestamp;
+
 use crate::error::{Error, Result};
 use crate::store::backend::StoreBackend;
 use crate::store::backend::batch::Batch;
-use crate::store::backend::provided::read::{Newest, now};
+use crate::store::backend::provided::read::{Newest, has_expired, now};
 use crate::store::backend::provided::{View, delete, delete_artifacts_of, retried, survey};
 use crate::store::delete::cleanup::{AT_ONCE, CleanupReport, together};
 use crate::store::delete::forget::MessageRefs;
@@ -38,8 +40,8 @@ pub(crate) async fn limits_state(
 ) -> Result<LimitsState> {
     let others = retention.unwrap_or(store.policy().retention);
     let now = now(store);
-    let before = Newest::of(store, view.retention, 0).await?.horizon(view.retention, now);
-    let after = Newest::of(store, others, 0).await?.horizon(others, now);
+    let before = Newest::of(store, view, view.retention, 0).await?.horizon(now);
+    let after = Newest::of(store, view, others, 0).await?.horizon(now);
     Ok(LimitsState { last_seq: view.state.last_seq, rev: view.profile.rev, before, after })
 }
 
@@ -99,19 +101,22 @@ async fn cleanup_once(store: &(impl StoreBackend + ?Sized)) -> Result<CleanupRep
     Ok(CleanupReport { removed, expired })
 }
 
-/// Deletes a conversation that has expired, before something new would make it last on. Returns the state afterwards.
+/// Deletes a conversation that has expired, before something new would make it last on. If it is long, notes that it has
+/// expired, so that it stays hidden while later appends and clean-ups delete it. Returns the state afterwards.
 pub(crate) async fn expire(store: &(impl StoreBackend + ?Sized)) -> Result<View> {
     let mut view = View::of(store).await?;
-    if view.retention.ttl_seconds.is_none() {
+    if !has_expired(store, &view).await? {
         return Ok(view);
     }
-    let newest = Newest::of(store, view.retention, 0).await?;
-    if newest.horizon(view.retention, now(store)) != Horizon::Expired {
+    let all = view.all().without(&view.state.forgotten);
+    let last = view.state.last_seq;
+    if all.count() > AT_ONCE {
+        let batch = view.change(|profile| profile.expire(last))?;
+        view.state = store.commit(batch).await?;
         return Ok(view);
     }
-    let deletion = Deletion::of(store, &view, false).await?;
     let batch = view.change(|profile| profile.drop_derived(&SeqSet::everything()))?;
-    deletion.commit(store, &view, batch).await?;
+    Deletion::of_numbers(store, all).await?.commit(store, &view, batch).await?;
     View::of(store).await
 }
 
@@ -124,19 +129,25 @@ pub(crate) async fn trim(store: &(impl StoreBackend + ?Sized)) {
 
 async fn trim_once(store: &(impl StoreBackend + ?Sized)) -> Result<()> {
     let view = View::of(store).await?;
-    let Some(most) = view.retention.max_messages.map(|most| u64::from(most.get())) else {
-        return Ok(());
+    let expired = view.expired();
+    let seqs = if expired.is_empty() {
+        let Some(most) = view.retention.max_messages else { return Ok(()) };
+        let together = together(most.get().into());
+        if view.stored().saturating_sub(most.get().into()) < together {
+            return Ok(());
+        }
+        let newest = Newest::of(store, &view, view.retention, 0).await?;
+        check_readable(&newest)?;
+        let hidden = hidden_by(store, &newest, newest.horizon(Timestamp::MIN), &view).await?;
+        if hidden.count() < together {
+            return Ok(());
+        }
+        hidden
+    } else {
+        expired
     };
-    let stored = view.state.last_seq.saturating_sub(view.state.forgotten.count());
-    if stored.saturating_sub(most) < together(most) {
-        return Ok(());
-    }
-    let mut deletion = Deletion::of(store, &view, false).await?;
-    if deletion.seqs.count() >= together(most) {
-        deletion.seqs = deletion.seqs.lowest(AT_ONCE);
-        deletion.commit(store, &view, Batch::new(&view.state)).await?;
-    }
-    Ok(())
+    let deletion = Deletion::of_numbers(store, seqs.lowest(AT_ONCE)).await?;
+    deletion.commit(store, &view, Batch::new(&view.state)).await
 }
 
 /// Refuses messages that are not new if they would take the place of others.
@@ -145,11 +156,9 @@ pub(crate) async fn check_room(
     view: &View,
     more: usize,
 ) -> Result<()> {
-    let Some(most) = view.retention.max_messages else { return Ok(()) };
-    let newest = Newest::of(store, view.retention, 0).await?;
-    let horizon = newest.horizon(view.retention, now(store));
-    let shown = newest.result.messages.iter().filter(|m| horizon.shows(m.name)).count();
-    if shown.saturating_add(more) <= most.get() as usize {
+    let newest = Newest::of(store, view, view.retention, 0).await?;
+    let shown = newest.shown(newest.horizon(now(store)));
+    if shown.saturating_add(more as u64) <= view.retention.most() {
         return Ok(());
     }
     Err(Error::InvalidMessage { reason: OVER_LIMIT })
@@ -159,23 +168,41 @@ pub(crate) const OVER_LIMIT: &str = "the conversation's limit leaves no room for
 
 /// The numbers that the limits hide now.
 pub(crate) async fn hidden(store: &(impl StoreBackend + ?Sized), view: &View) -> Result<SeqSet> {
-    let newest = Newest::of(store, view.retention, 0).await?;
-    Ok(hidden_by(&newest, newest.horizon(view.retention, now(store)), view))
+    let newest = Newest::of(store, view, view.retention, 0).await?;
+    hidden_by(store, &newest, newest.horizon(now(store)), view).await
 }
 
-fn hidden_by(newest: &Newest, horizon: Horizon, view: &View) -> SeqSet {
-    let mut others = view.state.forgotten.clone();
+async fn hidden_by(
+    store: &(impl StoreBackend + ?Sized),
+    newest: &Newest,
+    horizon: Horizon,
+    view: &View,
+) -> Result<SeqSet> {
+    let mut hidden = view.expired();
     match horizon {
-        Horizon::All => return SeqSet::default(),
-        Horizon::Expired => {}
-        Horizon::From(_) | Horizon::Nothing => {
-            let shown = newest.result.messages.iter().filter(|m| horizon.shows(m.name));
-            others.extend(shown.map(|stored| stored.seq..=stored.seq));
-            let doubtful = newest.result.skipped.iter().filter_map(|finding| finding.seqs);
-            others.extend(doubtful.map(|(first, last)| first..=last));
+        Horizon::All => {}
+        Horizon::Expired => hidden = view.all(),
+        Horizon::From { .. } | Horizon::Nothing => {
+            // Those before the visible ones, some at a time.
+            let mut skip = usize::try_from(newest.shown(horizon)).unwrap_or(usize::MAX);
+            let most = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
+            loop {
+                let read = store.read_before(skip, most).await?.messages;
+                let older = read.iter().filter(|stored| !horizon.shows(stored.name));
+                hidden.extend(older.map(|stored| stored.seq..=stored.seq));
+                if read.len() < most {
+                    break;
+                }
+                skip = skip.saturating_add(most);
+            }
         }
     }
-    view.all().without(&others)
+    Ok(hidden.without(&view.state.forgotten))
+}
+
+/// What cannot be read just now may be what is shown, or hide where it begins.
+fn check_readable(newest: &Newest) -> Result<()> {
+    newest.result.skipped.iter().find_map(Finding::refusal).map_or(Ok(()), Err)
 }
 
 /// The deletion of what the limits hide.
@@ -194,24 +221,27 @@ impl Deletion {
         view: &View,
         clock_counts: bool,
     ) -> Result<Self> {
-        let newest = Newest::of(store, view.retention, 0).await?;
+        let newest = Newest::of(store, view, view.retention, 0).await?;
         let now = now(store);
         if clock_counts && let Some(newest) = newest.last_said().filter(|newest| now < *newest) {
             return Err(Error::ClockBehind { newest });
         }
-        // What cannot be read just now may be what is shown, or hide where it begins.
-        if let Some(refusal) = newest.result.skipped.iter().find_map(Finding::refusal) {
-            return Err(refusal);
-        }
-        let horizon = newest.horizon(view.retention, now);
-        let seqs = hidden_by(&newest, horizon, view);
+        check_readable(&newest)?;
+        let horizon = newest.horizon(now);
+        let seqs = hidden_by(store, &newest, horizon, view).await?;
+        let is_expired = horizon == Horizon::Expired;
+        Ok(Self { is_expired, ..Self::of_numbers(store, seqs).await? })
+    }
+
+    /// The deletion of these numbers.
+    async fn of_numbers(store: &(impl StoreBackend + ?Sized), seqs: SeqSet) -> Result<Self> {
         let (mut removed, mut refs) = (0, MessageRefs::default());
         survey(store, &seqs, false, &mut |stored| {
             removed += 1;
             refs.note(stored);
         })
         .await?;
-        Ok(Self { seqs, removed, is_expired: horizon == Horizon::Expired, refs })
+        Ok(Self { seqs, removed, is_expired: false, refs })
     }
 
     async fn commit(

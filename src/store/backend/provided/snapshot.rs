@@ -98,8 +98,8 @@ async fn restore_once(
     };
     let since = restoring.since..jiff::Timestamp::MAX;
     let result = store.read(ReadQuery::Times(since)).await?;
-    let newest = Newest::of(store, view.retention, 0).await?;
-    let horizon = newest.horizon(view.retention, now(store));
+    let newest = Newest::of(store, &view, view.retention, 0).await?;
+    let horizon = newest.horizon(now(store));
     let shown = result.messages.iter();
     let shown = shown.filter(|m| horizon.shows(m.name) && !view.profile.hides(m));
     let copies = validated(store, restoring.copies(&snapshot, shown))?;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use crate::store::record::layout::PACKS;
 use crate::store::record::name::RecordName;
+use crate::store::record::seq_set::SeqSet;
 
 /// A pack's name: its first and last record in conversation order, the lowest and highest number, and the count.
 /// Names sort by their first records.
@@ -51,6 +52,11 @@ impl PackName {
 
     pub(crate) fn seqs(&self) -> RangeInclusive<u64> {
         self.lowest..=self.highest
+    }
+
+    /// How many numbers of its range are not in this set.
+    pub(crate) fn numbers_beside(&self, others: &SeqSet) -> u64 {
+        std::iter::once(self.seqs()).collect::<SeqSet>().without(others).count()
     }
 
     /// Whether the pack may hold this record, judging by its name.
