@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::FsDirectory;
-use super::open_folder::OpenFolder;
+use super::open_files::OpenFolder;
 use crate::directory::TEMPORARY;
 use crate::error::{Error, Result};
 
