@@ -98,3 +98,36 @@ fn state(stat: &Stat) -> State {
     let (seconds, nanos) = (stat.st_ctime as i128, stat.st_ctime_nsec as i128);
     (id(stat), seconds * 1_000_000_000 + nanos)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_left_alone_only_while_no_change_of_it_can_be_unseen() {
+        let folder = tempfile::tempdir().unwrap();
+        let sync = |state| {
+            let synced = unless_settled(folder.path().to_owned(), state);
+            synced.map(|(path, synced)| {
+                let is_settled = synced.is_settled;
+                remember((path, synced));
+                is_settled
+            })
+        };
+        let later = || {
+            let mut synced = SYNCED.lock().unwrap();
+            let known = synced.as_mut().unwrap().get_mut(folder.path()).unwrap();
+            known.first_seen = known.first_seen.checked_sub(STEP * 2).unwrap();
+        };
+        let (before, after, other) = (((1, 1), 7), ((1, 1), 8), ((1, 2), 8));
+        for state in [before, after, other] {
+            assert_eq!(sync(state), Some(false));
+            // A name may have changed since, at the same time as the file system counts.
+            assert_eq!(sync(state), Some(false));
+            later();
+            assert_eq!(sync(state), Some(true));
+            assert_eq!(sync(state), None);
+        }
+        assert_eq!(sync(before), Some(false));
+    }
+}
