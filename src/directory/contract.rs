@@ -219,6 +219,49 @@ fn syncing_ancestors_makes_no_folder_and_minds_none_that_is_missing_or_is_none()
 }
 
 #[test]
+fn a_folder_that_was_closed_meanwhile_is_opened_again_and_no_other_in_its_place() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("talk");
+    let directory = FsDirectory::new(&path, &[]).unwrap();
+    directory.create("a", b"kept").unwrap();
+    assert_eq!(directory.read_cached("a").unwrap().unwrap(), b"kept");
+    let held = directory.lock(SOON).unwrap();
+    assert!(directory.close());
+    assert!(matches!(directory.lock(SOON), Err(Error::LockTimeout { .. })), "locks stay held");
+    held.release_clean();
+    for _ in 0..2 {
+        assert_eq!(directory.read_cached("a").unwrap().unwrap(), b"kept");
+        assert_eq!(directory.read("a").unwrap().unwrap(), b"kept");
+        assert!(directory.close());
+    }
+    // The file system may give the new folder the number of the removed one, which nothing holds open.
+    std::fs::remove_dir_all(&path).unwrap();
+    assert!(matches!(directory.read("a"), Err(Error::FolderReplaced { .. })));
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join("a"), "another").unwrap();
+    assert!(matches!(directory.read("a"), Err(Error::FolderReplaced { .. })));
+    assert!(matches!(directory.create("b", b""), Err(Error::FolderReplaced { .. })));
+}
+
+#[test]
+fn far_more_directories_than_may_be_open_are_used_at_once() {
+    use rustix::process::{Resource, getrlimit};
+    let root = tempfile::tempdir().unwrap();
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(1024).min(4096);
+    let directories: Vec<FsDirectory> = (0..=most)
+        .map(|number| FsDirectory::new(&root.path().join(number.to_string()), &[]).unwrap())
+        .collect();
+    for directory in &directories {
+        std::fs::create_dir(directory.path()).unwrap();
+        std::fs::write(directory.path().join("a"), "x").unwrap();
+        assert_eq!(directory.read_cached("a").unwrap().unwrap(), b"x");
+    }
+    let open = directories.iter().filter(|directory| directory.is_open()).count() as u64;
+    assert!(open <= most / 4, "{open} of {most}");
+    assert!(directories.iter().all(|directory| directory.read("a").unwrap().is_some()));
+}
+
+#[test]
 fn a_waiting_locker_goes_on_when_the_lock_is_free() {
     each(|directory| {
         let held = directory.lock(SOON).unwrap();

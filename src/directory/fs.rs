@@ -3,11 +3,13 @@
 //! Everything goes through the open directory and follows no symbolic link. Publishing a file takes four steps: temporary
 //! file, fsync, rename without replacing, fsync of the directory. With fewer, a power cut loses acknowledged bytes.
 
+mod ancestors;
 mod change_stamp;
 mod file_id;
 mod lock;
 mod move_into;
 pub(crate) mod new_file;
+mod open_files;
 mod open_folder;
 mod publish;
 pub(crate) mod relocate;
@@ -17,36 +19,27 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use self::open_folder::OpenFolder;
+use self::open_files::{CachedFile, OpenFiles, OpenFolder};
 use self::source::FsSource;
 use super::{
     Check, Directory, EntryKind, FileStamp, Fill, Lock, READ_LIMIT, Refill, Source, Streamed,
     TEMPORARY,
 };
 use crate::error::{Error, Result};
-use file_id::{FileId, id, stamp};
+use file_id::{id, stamp};
 
 #[derive(Debug)]
 pub(crate) struct FsDirectory {
     path: PathBuf,
     /// How many of the path's last elements belong to the store. A symbolic link among them is refused.
     own_levels: usize,
-    folder: OnceLock<OpenFolder>,
-    cached: Mutex<Option<CachedFile>>,
-}
-
-#[derive(Debug)]
-struct CachedFile {
-    name: String,
-    path: PathBuf,
-    id: FileId,
-    file: File,
+    open: Arc<OpenFiles>,
 }
 
 impl FsDirectory {
@@ -59,7 +52,7 @@ impl FsDirectory {
     }
 
     fn at(path: PathBuf, own_levels: usize) -> Self {
-        Self { path, own_levels, folder: OnceLock::new(), cached: Mutex::new(None) }
+        Self { path, own_levels, open: Arc::default() }
     }
 
     fn error(&self, action: &'static str, name: &str, errno: impl Into<io::Error>) -> Error {
@@ -172,13 +165,13 @@ impl Directory for FsDirectory {
         let Some(folder) = self.held()? else {
             return Ok(None);
         };
-        self.open_file(folder, name, OFlags::RDONLY)?
+        self.open_file(&folder, name, OFlags::RDONLY)?
             .map(|(file, stat)| self.read_whole(name, &file, &stat))
             .transpose()
     }
 
     fn read_cached(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.open.cached();
         if let Some(known) = cached.as_ref().filter(|known| known.name == name) {
             // If the path still leads to the open file, both the folder and the file are the same.
             let there =
@@ -198,7 +191,7 @@ impl Directory for FsDirectory {
         let Some(folder) = self.opened()? else {
             return Ok(None);
         };
-        let Some((file, stat)) = self.open_file(folder, name, OFlags::RDONLY)? else {
+        let Some((file, stat)) = self.open_file(&folder, name, OFlags::RDONLY)? else {
             return Ok(None);
         };
         let bytes = self.read_whole(name, &file, &stat)?;
@@ -213,12 +206,12 @@ impl Directory for FsDirectory {
 
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool> {
         let folder = self.opened_or_made()?;
-        self.stage(folder, name, bytes, |temporary| self.publish(folder, temporary, name))
+        self.stage(&folder, name, bytes, |temporary| self.publish(&folder, temporary, name))
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let folder = self.opened_or_made()?;
-        self.stage(folder, name, bytes, |temporary| self.rename_over(folder, temporary, name))?;
+        self.stage(&folder, name, bytes, |temporary| self.rename_over(&folder, temporary, name))?;
         Ok(())
     }
 
@@ -235,21 +228,21 @@ impl Directory for FsDirectory {
             fill(&mut |bytes| writer.write_all(bytes).map_err(failed))?;
             writer.flush().map_err(failed)
         };
-        self.stage_with(folder, name, write, |temporary, ()| {
-            let Some((file, stat)) = self.open_file(folder, temporary, OFlags::RDONLY)? else {
+        self.stage_with(&folder, name, write, |temporary, ()| {
+            let Some((file, stat)) = self.open_file(&folder, temporary, OFlags::RDONLY)? else {
                 return Ok(false);
             };
             // Reads must come from the disk, not from the system's cache.
             #[cfg(target_os = "linux")]
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
             let written = Box::new(FsSource::new(file, &stat));
-            Ok(check(written)? && self.rename_over(folder, temporary, name)?)
+            Ok(check(written)? && self.rename_over(&folder, temporary, name)?)
         })
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let folder = self.opened_or_made()?;
-        match self.open_file(folder, name, OFlags::WRONLY)? {
+        match self.open_file(&folder, name, OFlags::WRONLY)? {
             // Writing in place would also change the file under its other names.
             Some((file, stat)) if stat.st_nlink == 1 => file
                 .write_all_at(bytes, 0)
@@ -266,7 +259,7 @@ impl Directory for FsDirectory {
         let Some(folder) = self.held()? else {
             return Ok(None);
         };
-        let opened = self.open_file(folder, name, OFlags::RDONLY)?;
+        let opened = self.open_file(&folder, name, OFlags::RDONLY)?;
         Ok(opened.map(|(file, stat)| Box::new(FsSource::new(file, &stat)) as Box<dyn Source>))
     }
 
@@ -280,11 +273,11 @@ impl Directory for FsDirectory {
             writer.flush().map_err(failed)?;
             Ok(name)
         };
-        self.stage_with(folder, "", write, |temporary, name| {
+        self.stage_with(&folder, "", write, |temporary, name| {
             let Some(name) = name else {
                 return Ok(false);
             };
-            let published = self.publish(folder, temporary, &name)?;
+            let published = self.publish(&folder, temporary, &name)?;
             let streamed = if published { Streamed::Published } else { Streamed::Taken };
             outcome = streamed(name);
             Ok(published)
@@ -296,7 +289,7 @@ impl Directory for FsDirectory {
         let Some(folder) = self.opened()? else {
             return Ok(());
         };
-        match self.open_file(folder, name, OFlags::RDONLY)? {
+        match self.open_file(&folder, name, OFlags::RDONLY)? {
             Some((file, _)) => durable(&file, &self.path.join(name)),
             None => Ok(()),
         }

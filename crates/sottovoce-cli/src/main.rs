@@ -7,6 +7,7 @@ mod hidden;
 mod history_options;
 mod interrupt;
 mod no_model;
+mod open_files;
 mod output;
 mod own_settings;
 mod passphrase;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         .and_then(|matches| Cli::from_arg_matches(&matches))
         .unwrap_or_else(|error| mistyped::told(error).exit());
     cli.color.write_global();
+    open_files::allow_more();
     let level = match cli.verbose {
         true => Some(LevelFilter::DEBUG),
         false => cli.command.is_server().then_some(LevelFilter::WARN),

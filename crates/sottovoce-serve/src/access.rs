@@ -1,5 +1,7 @@
 //! Access: which clients may open which conversations, and by which host names they may reach the server.
 
+mod forwarded_user;
+
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +27,14 @@ pub struct Access {
 /// A secret and the conversations that it opens.
 struct Key {
     secret: Zeroizing<String>,
+    /// At a path without a scope, the first.
     scopes: Vec<Scope>,
+    /// Whether the client says with each request for which person it speaks, and reaches that person's conversation alone.
+    is_for_users: bool,
 }
+
+/// The scope of a line for a key that speaks for many people.
+const EVERY_USER: &str = "dm/*";
 
 /// Why a file of keys cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +74,8 @@ pub(crate) enum Refusal {
     NoKey,
     /// The key belongs to other conversations.
     OtherScope,
+    /// The key speaks for many people, and the request does not say for whom.
+    NoUser,
     /// The host name or the origin is not this server's.
     Host,
 }
@@ -94,6 +104,10 @@ impl Access {
     /// lines opens several conversations; the first is the one that it opens at a path without a scope. Empty lines and
     /// those that begin with `#` are skipped.
     ///
+    /// The scope `dm/*` is for a client with many people. Each of its requests names one of them in the header
+    /// `X-OpenWebUI-User-Id`, and opens the conversation `dm/ID` alone. No other key makes the header count. Such a key
+    /// stands on one line.
+    ///
     /// # Errors
     /// [`KeysError`], which never shows a key.
     pub fn keys_file(mut self, path: &Path) -> Result<Self, KeysError> {
@@ -119,14 +133,21 @@ impl Access {
             else {
                 return Err(wrong("must be a scope and a key, such as `named/kitchen KEY`".into()));
             };
-            let scope: Scope = scope.parse().map_err(|error| {
-                wrong(format!("does not begin with a scope such as `named/kitchen`: {error}"))
-            })?;
+            let is_for_users = scope == EVERY_USER;
+            let scopes = match is_for_users {
+                true => Vec::new(),
+                false => vec![scope.parse().map_err(|error| {
+                    wrong(format!("does not begin with a scope such as `named/kitchen`: {error}"))
+                })?],
+            };
             match keys.iter_mut().find(|key| key.secret.as_str() == secret) {
-                Some(key) => key.scopes.push(scope),
+                Some(key) if key.is_for_users || is_for_users => {
+                    return Err(wrong(format!("a key for `{EVERY_USER}` stands on one line")));
+                }
+                Some(key) => key.scopes.extend(scopes),
                 None => {
                     let secret = Zeroizing::new(secret.to_owned());
-                    keys.push(Key { secret, scopes: vec![scope] });
+                    keys.push(Key { secret, scopes, is_for_users });
                 }
             }
         }
@@ -173,7 +194,14 @@ impl Access {
                 found = Some(key);
             }
         }
-        let scopes = &found.ok_or(Refusal::NoKey)?.scopes;
+        let key = found.ok_or(Refusal::NoKey)?;
+        let scopes = match key.is_for_users {
+            true => {
+                let user = forwarded_user::read(headers).ok_or(Refusal::NoUser)?;
+                &[Scope::Dm { user: user.to_owned() }][..]
+            }
+            false => &key.scopes,
+        };
         match asked {
             Some(asked) if scopes.contains(&asked) => Ok(asked),
             Some(_) => Err(Refusal::OtherScope),
@@ -277,6 +305,37 @@ mod tests {
     fn a_file_of_keys_without_a_key_opens_nothing() {
         for lines in ["", "\n\n", "# named/kitchen k1\n", "  \n\t# x"] {
             assert!(matches!(keyed(lines), Err(KeysError::Empty { .. })), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_for_many_people_opens_the_conversation_of_the_one_that_the_request_names() {
+        let access = keyed("dm/* k1\ndm/ann k2\n").unwrap();
+        let opens = |key, user: Option<&'static str>, asked| {
+            let mut headers = shown(key);
+            if let Some(user) = user {
+                headers.insert("x-openwebui-user-id", HeaderValue::from_static(user));
+            }
+            access.scope(&headers, asked)
+        };
+        let of = |user: &str| Scope::Dm { user: user.into() };
+        assert_eq!(opens("Bearer k1", Some("ann"), None), Ok(of("ann")));
+        assert_eq!(opens("Bearer k1", Some("ben"), None), Ok(of("ben")));
+        assert_eq!(opens("Bearer k1", Some("ben"), Some(of("ben"))), Ok(of("ben")));
+        assert_eq!(opens("Bearer k1", Some("ben"), Some(of("ann"))), Err(Refusal::OtherScope));
+        assert_eq!(opens("Bearer k1", Some("ben"), Some(Scope::Default)), Err(Refusal::OtherScope));
+        assert_eq!(opens("Bearer k1", None, None), Err(Refusal::NoUser));
+        assert_eq!(opens("Bearer k1", Some("../ann"), None), Err(Refusal::NoUser));
+        assert_eq!(opens("Bearer k1", None, Some(of("ann"))), Err(Refusal::NoUser));
+        assert_eq!(opens("Bearer k2", Some("ben"), None), Ok(of("ann")), "only its own counts");
+        assert_eq!(opens("Bearer k3", Some("ann"), None), Err(Refusal::NoKey));
+        let token = Access::new(Some(Zeroizing::new("t".into()))).unnamed(named("hall"));
+        let mut headers = shown("Bearer t");
+        headers.insert("x-openwebui-user-id", HeaderValue::from_static("ann"));
+        assert_eq!(token.scope(&headers, None), Ok(named("hall")));
+        assert_eq!(Access::default().scope(&headers, None), Ok(Scope::Default));
+        for mixed in ["dm/* k1\ndm/ann k1", "named/hall k1\ndm/* k1", "dm/* k1\ndm/* k1"] {
+            assert!(keyed(mixed).is_err(), "{mixed}");
         }
     }
 

@@ -65,6 +65,9 @@ const NOT_FORWARDED: [HeaderName; 8] = [
     REFERER,
 ];
 
+/// How the headers begin in which Open WebUI says for whom it asks, with name and address.
+const PERSONAL: &str = "x-openwebui-";
+
 /// The headers of a message that go on.
 fn end_to_end(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
     let named = headers.get_all(CONNECTION).into_iter().filter_map(|names| names.to_str().ok());
@@ -153,7 +156,10 @@ impl Upstream {
         // The builder moves user name and password from the address into a header.
         let request = self.client.request(method, url).build();
         let mut request = request.map_err(|error| unreachable(&error.without_url()))?;
-        for (name, value) in end_to_end(headers).filter(|(name, _)| !NOT_FORWARDED.contains(name)) {
+        let is_kept = |name: &HeaderName| {
+            !NOT_FORWARDED.contains(name) && !name.as_str().starts_with(PERSONAL)
+        };
+        for (name, value) in end_to_end(headers).filter(|(name, _)| is_kept(name)) {
             request.headers_mut().append(name, value.clone());
         }
         if let Some(key) = &self.key {

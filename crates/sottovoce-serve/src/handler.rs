@@ -50,7 +50,6 @@ pub(crate) struct Handler {
 
 /// A request that was let in.
 struct Admitted {
-    scope: Scope,
     /// The path before the endpoint's, such as `/s/kitchen`.
     prefix: String,
     /// The endpoint's path.
@@ -78,14 +77,15 @@ impl Handler {
             .map_err(|refusal| refused(is_openai, refusal))?;
         let Route { scope, prefix, path } =
             route::split(&path).map_err(|error| refuse(StatusCode::NOT_FOUND, &reason(&error)))?;
-        let scope = self
-            .access
-            .scope(request.headers(), scope)
-            .map_err(|refusal| refused(is_openai, refusal))?;
+        let endpoint = route::endpoint(request.method(), &path);
+        let scope = match (self.access.scope(request.headers(), scope), &endpoint) {
+            // A client asks for the models also when it speaks for nobody yet.
+            (Err(Refusal::NoUser), Endpoint::PassThrough) => None,
+            (scope, _) => Some(scope.map_err(|refusal| refused(is_openai, refusal))?),
+        };
         if !client.admit() {
             return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "too many clients are connected"));
         }
-        let endpoint = route::endpoint(request.method(), &path);
         match endpoint {
             Endpoint::Unknown => {
                 let reason = "this path is not served; chat, generate, responses, models, show and \
@@ -104,15 +104,17 @@ impl Handler {
             return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason));
         }
         let body = self.read(body, is_openai).await?;
-        let admitted = Admitted { scope, prefix, path, head, body };
-        match endpoint {
-            Endpoint::Converse(form) => self.converse(form, admitted).await,
-            Endpoint::Named(unrecorded) => self.pass(is_openai, &admitted, unrecorded).await,
-            Endpoint::Receipt(id) => self.receipt(&admitted, id).await,
-            _ => {
+        let admitted = Admitted { prefix, path, head, body };
+        match (endpoint, scope) {
+            (Endpoint::Converse(form), Some(scope)) => self.converse(form, &scope, admitted).await,
+            (Endpoint::Named(unrecorded), _) => self.pass(is_openai, &admitted, unrecorded).await,
+            (Endpoint::Receipt(id), Some(scope)) => self.receipt(&scope, id).await,
+            (_, scope) => {
                 // Clients look for models long before the first words. The index may load meanwhile.
-                let (hub, scope) = (Arc::clone(&self.hub), admitted.scope.clone());
-                tokio::spawn(async move { drop(hub.open(&scope).await) });
+                if let Some(scope) = scope {
+                    let hub = Arc::clone(&self.hub);
+                    tokio::spawn(async move { drop(hub.open(&scope).await) });
+                }
                 let body = admitted.body.clone();
                 self.forward(is_openai, &admitted, body, None).await
             }
@@ -150,6 +152,7 @@ impl Handler {
     async fn converse(
         &self,
         form: Form,
+        scope: &Scope,
         admitted: Admitted,
     ) -> Result<Response<Body>, Response<Body>> {
         let is_openai = form.is_openai();
@@ -167,7 +170,7 @@ impl Handler {
                 return Err(error(is_openai, StatusCode::BAD_REQUEST, &reason));
             }
         };
-        let prepared = self.prepare(&request, &admitted).await;
+        let prepared = self.prepare(&request, scope, &admitted).await;
         let (scope, turn, prepared) = prepared.map_err(|error| failed(&error))?;
         self.check_model(is_openai, &request.model).await?;
         let settings = &self.hub.config().language_model;
@@ -222,9 +225,10 @@ impl Handler {
     async fn prepare(
         &self,
         request: &ChatRequest,
+        scope: &Scope,
         admitted: &Admitted,
     ) -> sottovoce::Result<(Arc<OpenScope>, Option<HostTurn>, Prepared)> {
-        let scope = self.hub.open_to_talk(&admitted.scope).await?;
+        let scope = self.hub.open_to_talk(scope).await?;
         let is_thread = self.hub.config().serve.threads && request.session.is_some();
         let turn = match is_thread {
             true => None,
@@ -275,11 +279,11 @@ impl Handler {
 
     async fn receipt(
         &self,
-        admitted: &Admitted,
+        scope: &Scope,
         id: Option<u64>,
     ) -> Result<Response<Body>, Response<Body>> {
         let failed = |error: &Error| self::failed(false, error);
-        let scope = self.hub.open(&admitted.scope).await.map_err(|error| failed(&error))?;
+        let scope = self.hub.open(scope).await.map_err(|error| failed(&error))?;
         let found = scope.receipts().find(id);
         let Some(receipt) = found else {
             let reason = "there was no request for this conversation since the server started, or too many came after it";
@@ -310,6 +314,12 @@ fn refused(is_openai: bool, refusal: Refusal) -> Box<Response<Body>> {
     let (status, reason) = match refusal {
         Refusal::NoKey => (StatusCode::UNAUTHORIZED, "a valid key is required"),
         Refusal::OtherScope => (StatusCode::FORBIDDEN, "the key does not open this conversation"),
+        Refusal::NoUser => (
+            StatusCode::FORBIDDEN,
+            "the key speaks for many people, and the request names none of them: it needs one header \
+             X-OpenWebUI-User-Id with a plain id, which Open WebUI sends with \
+             ENABLE_FORWARD_USER_INFO_HEADERS",
+        ),
         Refusal::Host => (
             StatusCode::MISDIRECTED_REQUEST,
             "this name of the server is not allowed; add it with --allow-host or Serve.Hosts",

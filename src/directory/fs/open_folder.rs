@@ -1,33 +1,27 @@
-//! Opens a directory once, level by level, and creates missing levels.
+//! Opens a directory level by level, and creates missing levels.
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::file_id::{FileId, id};
-use super::{FsDirectory, durable, durable_above};
+use super::file_id::id;
+use super::open_files::OpenFolder;
+use super::{FsDirectory, durable};
 use crate::error::{Error, Result};
 
-/// The open folder.
-#[derive(Debug)]
-pub(super) struct OpenFolder {
-    pub(super) fd: File,
-    id: FileId,
-}
-
 impl FsDirectory {
-    /// Returns the open folder and opens it once; `None` while it does not exist.
-    pub(super) fn opened(&self) -> Result<Option<&OpenFolder>> {
-        if let Some(folder) = self.folder.get() {
+    /// Returns the open folder and opens it if it is not; `None` while it does not exist.
+    pub(super) fn opened(&self) -> Result<Option<Arc<OpenFolder>>> {
+        let mut opened = self.open.folder();
+        if let Some(folder) = &opened.folder {
             let there =
                 retry_on_intr(|| rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW));
             return match there {
-                Ok(stat) if id(&stat) == folder.id => Ok(Some(folder)),
-                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => {
-                    Err(Error::FolderReplaced { path: self.path.clone() })
-                }
+                Ok(stat) if id(&stat) == folder.id => Ok(Some(Arc::clone(folder))),
+                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => Err(self.replaced()),
                 Err(errno) => Err(self.error("look at the folder", "", errno)),
             };
         }
@@ -40,6 +34,9 @@ impl FsDirectory {
             };
             fd = match next {
                 Ok(next) => Some(next),
+                Err(Errno::NOENT | Errno::NOTDIR) if opened.identity.is_some() => {
+                    return Err(self.replaced());
+                }
                 Err(Errno::NOENT) => return Ok(None),
                 Err(Errno::LOOP | Errno::NOTDIR) => {
                     return Err(Error::NotPlain {
@@ -54,21 +51,33 @@ impl FsDirectory {
         let stat = retry_on_intr(|| rustix::fs::fstat(&fd))
             .map_err(|e| self.error("look at the folder", "", e))?;
         let id = id(&stat);
-        Ok(Some(self.folder.get_or_init(|| OpenFolder { fd, id })))
+        let identity = (id, fd.metadata().and_then(|about| about.created()).ok());
+        if *opened.identity.get_or_insert(identity) != identity {
+            return Err(self.replaced());
+        }
+        let folder = Arc::new(OpenFolder { fd, id });
+        opened.folder = Some(Arc::clone(&folder));
+        self.open.count();
+        Ok(Some(folder))
     }
 
     /// Returns the open folder without checking that its path still leads to it. For single files, which are read
     /// only after the head or a listing.
-    pub(super) fn held(&self) -> Result<Option<&OpenFolder>> {
-        self.folder.get().map_or_else(|| self.opened(), |folder| Ok(Some(folder)))
+    pub(super) fn held(&self) -> Result<Option<Arc<OpenFolder>>> {
+        let held = self.open.folder().folder.clone();
+        held.map_or_else(|| self.opened(), |folder| Ok(Some(folder)))
     }
 
-    pub(super) fn opened_or_made(&self) -> Result<&OpenFolder> {
+    pub(super) fn opened_or_made(&self) -> Result<Arc<OpenFolder>> {
         if let Some(folder) = self.opened()? {
             return Ok(folder);
         }
         self.make()?;
-        self.opened()?.ok_or_else(|| Error::FolderReplaced { path: self.path.clone() })
+        self.opened()?.ok_or_else(|| self.replaced())
+    }
+
+    fn replaced(&self) -> Error {
+        Error::FolderReplaced { path: self.path.clone() }
     }
 
     /// Creates the folder and its missing ancestors, private to the user, each durable in its parent.
@@ -90,36 +99,6 @@ impl FsDirectory {
                 let sync = if own.contains(&parent) { durable } else { durable_above };
                 sync(&File::from(parent_fd), parent)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Makes durable what an interrupted [`make`](Self::make) may have left: each level in its parent, and the names.
-    pub(super) fn make_durable(&self) -> Result<()> {
-        let mut below = None;
-        for (height, level) in self.path.ancestors().enumerate() {
-            let mut flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            if height < self.own_levels {
-                flags |= OFlags::NOFOLLOW;
-            }
-            let opened = retry_on_intr(|| rustix::fs::openat(CWD, level, flags, Mode::empty()));
-            let folder = match opened {
-                Ok(fd) => File::from(fd),
-                // A non-folder holds no names, and an unreadable folder was not created by this program.
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => {
-                    continue;
-                }
-                Err(errno) => return Err(Error::io("open the folder", level, errno.into())),
-            };
-            let stat = retry_on_intr(|| rustix::fs::fstat(&folder))
-                .map_err(|errno| Error::io("look at the folder", level, errno.into()))?;
-            let (device, _) = id(&stat);
-            // A mount point has no name in its parent that could be lost.
-            if below.replace(device).is_some_and(|below| below != device) {
-                break;
-            }
-            let sync = if height < self.own_levels { durable } else { durable_above };
-            sync(&folder, level)?;
         }
         Ok(())
     }

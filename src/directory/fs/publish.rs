@@ -8,7 +8,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::FsDirectory;
 use super::lock;
-use super::open_folder::OpenFolder;
+use super::open_files::OpenFolder;
 use crate::directory::{Directory, TEMPORARY};
 use crate::error::{Error, Result};
 

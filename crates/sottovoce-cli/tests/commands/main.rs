@@ -30,6 +30,7 @@ mod interrupted;
 mod keys;
 mod limits;
 mod local_file;
+mod many_conversations;
 mod models;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;

@@ -95,6 +95,77 @@ async fn a_key_opens_its_own_conversation_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_connection_of_open_webui_keeps_its_people_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys");
+    std::fs::write(&file, "dm/* everyone\n").unwrap();
+    let access = Access::default().keys_file(&file).unwrap();
+    let served = Served::with(&[], access, |_| {}).await;
+    // What Open WebUI sends, as it sends it.
+    let headers = |id: &'static str, name: &'static str| {
+        [
+            ("authorization", "Bearer everyone"),
+            ("x-openwebui-user-name", name),
+            ("x-openwebui-user-id", id),
+            ("x-openwebui-user-email", "someone@example.org"),
+            ("x-openwebui-user-role", "user"),
+            ("x-openwebui-chat-id", "the same for both"),
+        ]
+    };
+    let people = [
+        ("8f14e45f-ceea-467f-a9ba-6f2d41d2ae6c", "Ann%C3%A9", "Ann's diary"),
+        ("45c48cce-2e2d-4fbd-aa1a-fc51c7c6ad26", "Ben", "Ben's hobby"),
+    ];
+    let said = |words: &str| {
+        json!({ "model": "llama3.2", "messages": [{ "role": "user", "content": words }] })
+            .to_string()
+    };
+    for turn in 0..12 {
+        for (id, name, words) in people {
+            let path = if turn % 2 == 0 { "/api/chat" } else { "/v1/chat/completions" };
+            let body = said(&format!("{words}, page {turn}."));
+            let got = served.post_with(path, body, &headers(id, name)).await;
+            assert_eq!(got.status, 200, "{}", got.text);
+            let (_, _, other) = people.iter().find(|person| person.0 != id).unwrap();
+            assert!(!served.forwarded().pop().unwrap().contains(other));
+        }
+    }
+    for (id, name, words) in people {
+        let messages = served.messages(&Scope::Dm { user: id.into() }).await;
+        let user: Vec<_> = messages.iter().filter(|(role, _)| role == "user").collect();
+        assert_eq!(user.len(), 12);
+        assert!(user.iter().all(|(_, said)| said.starts_with(words)), "{user:?}");
+        let receipt = served
+            .ask(reqwest::Method::GET, "/receipt", String::new(), &headers(id, name))
+            .await
+            .text;
+        assert!(people.iter().all(|other| receipt.contains(other.2) == (other.0 == id)));
+    }
+    let key = ("authorization", "Bearer everyone");
+    let ann = ("x-openwebui-user-id", people[0].0);
+    let before = served.forwarded().len();
+    for refused in [&[key][..], &[key, ann, ann], &[key, ("x-openwebui-user-id", "../ben")]] {
+        let got = served.post_with("/api/chat", hello(), refused).await;
+        assert_eq!(got.status, 403, "{refused:?}");
+        assert!(got.text.contains("X-OpenWebUI-User-Id"), "{}", got.text);
+        assert_eq!(
+            served.ask(reqwest::Method::GET, "/receipt", String::new(), refused).await.status,
+            403
+        );
+    }
+    let path = format!("/u/{}/api/chat", people[1].0);
+    assert_eq!(served.post_with(&path, hello(), &[key, ann]).await.status, 403);
+    assert_eq!(served.forwarded().len(), before, "the model got nothing of it");
+    assert_eq!(
+        served.ask(reqwest::Method::GET, "/api/tags", String::new(), &[key]).await.status,
+        200
+    );
+    for seen in served.stub.all_seen() {
+        assert!(!seen.headers.keys().any(|name| name.as_str().starts_with("x-openwebui")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_openai_server_that_is_not_nearby_gets_nothing() {
     let settings = [
         ("LANGUAGEMODEL__KIND", "openai"),

@@ -1,7 +1,11 @@
 //! Imports of many conversations at once.
 
-use serde::Serialize;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use futures_util::{StreamExt, stream};
+use indicatif::ProgressBar;
+use serde::Serialize;
 use sottovoce::Scope;
 use sottovoce::import::{
     ConversationReport, ImportedConversation, ImportedConversations, ImportedLimits,
@@ -16,6 +20,10 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD, DIM, WARN};
 use crate::session::{Session, Stores};
+
+/// How many conversations are imported at once. Most of the time goes into waiting for the disk, which makes what several of
+/// them write durable together.
+const AT_ONCE: usize = 8;
 
 /// Refuses `--scope` and `--thread`, since such an import chooses them itself.
 pub(super) fn check(session: &Session) -> Result<(), Failure> {
@@ -131,12 +139,19 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
     }
     let mut refused = std::mem::take(&mut found.refused);
     let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
-    for conversation in found.conversations {
-        let report = interrupt.or(IMPORTED, take(&stores, conversation, dry_run)).await??;
+    let all = found.conversations.iter().map(|conversation| conversation.messages.messages.len());
+    let bar = output::progress(Some(all.sum::<usize>() as u64), "keeping");
+    let at_once = if have_scopes_of_their_own(&found.conversations) { AT_ONCE } else { 1 };
+    let taken = found.conversations.into_iter();
+    let taken = taken.map(|conversation| take(&stores, conversation, dry_run, &bar));
+    let mut taken = stream::iter(taken).buffered(at_once);
+    while let Some(report) = interrupt.or(IMPORTED, taken.next()).await? {
+        let report = report?;
         total.add(&report);
-        tell(session, &report, dry_run)?;
+        bar.suspend(|| tell(session, &report, dry_run))?;
         refused.extend(report.messages.refused);
     }
+    bar.finish_and_clear();
     if !found.presets.presets.is_empty() {
         // There are few, so no progress is shown.
         let report = take_presets(&stores, found.presets, dry_run).await?;
@@ -156,19 +171,30 @@ pub(super) fn finish(session: &Session, mut total: Total, refused: &[Refusal]) -
     Ok(if refused.is_empty() { Exit::Done } else { Exit::Problems })
 }
 
+/// Whether no two conversations go into one scope, where the first has to come first.
+fn have_scopes_of_their_own(conversations: &[ImportedConversation]) -> bool {
+    let mut scopes = HashSet::new();
+    conversations.iter().all(|conversation| scopes.insert(&conversation.scope))
+}
+
 async fn take(
     stores: &Stores<'_>,
     conversation: ImportedConversation,
     dry_run: bool,
+    bar: &ProgressBar,
 ) -> Result<ConversationReport, Failure> {
     let store = stores.open(conversation.scope.clone()).await?;
     if dry_run {
         return Ok(conversation.preview(&store).await?);
     }
-    let bar = output::progress(Some(0), "keeping");
-    let report = conversation.import_into(&store, |progress| advance(&bar, progress)).await;
-    bar.finish_and_clear();
-    Ok(report?)
+    let (all, shown) = (conversation.messages.messages.len(), AtomicUsize::new(0));
+    let show = |done: usize| {
+        let before = shown.fetch_max(done, Relaxed);
+        bar.inc(done.saturating_sub(before) as u64);
+    };
+    let report = conversation.import_into(&store, |progress| show(progress.done)).await?;
+    show(all);
+    Ok(report)
 }
 
 async fn take_presets(

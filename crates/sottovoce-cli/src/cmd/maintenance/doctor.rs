@@ -142,6 +142,7 @@ async fn look(session: &Session) -> Report {
                 let fix = Fix::by_hand("only you can decide whether to trust that file");
                 report.warn("config", left_out, "sottovoce config", fix);
             }
+            open_files(&mut report);
             model::look(&mut report, &config).await;
             match (config.storage_root(), config.key_file()) {
                 (Ok(root), Ok(key_file)) => {
@@ -181,6 +182,22 @@ fn show(session: &Session, report: &Report) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The fewest files that a server with all its connections, and sync, may have open.
+const FEW_FILES: u64 = 1024;
+
+fn open_files(report: &mut Report) {
+    match crate::open_files::limit() {
+        Some(limit) if limit < FEW_FILES => report.warn(
+            "files",
+            format!("only {limit} may be open at once, so many connections may be refused"),
+            "ulimit -n 1024",
+            Fix::by_hand("the limit belongs to what starts the program"),
+        ),
+        Some(limit) => report.good("files", format!("{limit} may be open at once")),
+        None => report.good("files", "any number may be open at once"),
+    }
 }
 
 fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
