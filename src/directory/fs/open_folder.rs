@@ -9,7 +9,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::file_id::id;
 use super::open_files::OpenFolder;
-use super::{FsDirectory, durable};
+use super::{FsDirectory, durable, durable_above};
 use crate::error::{Error, Result};
 
 impl FsDirectory {

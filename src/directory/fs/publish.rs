@@ -74,7 +74,7 @@ impl FsDirectory {
     pub(super) fn remove_temporary(&self, name: &str) -> Result<()> {
         let Some(folder) = self.opened()? else { return Ok(()) };
         // A link or a folder of that name is no file of a writer's.
-        if let Ok(Some((file, _))) = self.open_file(folder, name, OFlags::RDONLY) {
+        if let Ok(Some((file, _))) = self.open_file(&folder, name, OFlags::RDONLY) {
             let tried = FlockOperation::NonBlockingLockExclusive;
             if retry_on_intr(|| rustix::fs::flock(&file, tried)) == Err(Errno::WOULDBLOCK) {
                 return Ok(());
