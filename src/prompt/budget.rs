@@ -1,18 +1,12 @@
 //! Keeps a prompt within its budget: drops the least useful messages, a block at a time.
 
-use super::long::yield_long;
+use super::long::{Candidate, yield_long};
 use super::receipt::{EntryOutcome, ReceiptEntry};
 use crate::context::blocks::HIGH_WATER;
 use crate::context::{ContextMessage, Placement, blocks};
 
 /// A message that leaves a placement first takes more than this many times what all others there take.
 const LONG: usize = 2;
-
-/// An offered message, with what the budget needs to know.
-pub(crate) struct Candidate<'a> {
-    pub(crate) entry: &'a mut ReceiptEntry,
-    pub(crate) message: &'a mut ContextMessage,
-}
 
 /// Drops retrieved messages (last first), then the oldest history, then stable memory (last first), until the rest
 /// takes at most `room` tokens. History is dropped in whole blocks, and about `n` messages of it stay if they fit.

@@ -2,14 +2,19 @@
 
 use std::ops::Range;
 
-use super::budget::Candidate;
-use super::receipt::EntryOutcome;
+use super::receipt::{EntryOutcome, ReceiptEntry};
 use crate::context::{ContextMessage, blocks};
 
 /// An exchange is long if it takes more than this fraction of the room.
 const PART: usize = 2;
 /// How many characters of each message of a shortened exchange stay.
 const LEFT: usize = 400;
+
+/// An offered message, with its entry in the receipt.
+pub(crate) struct Candidate<'a> {
+    pub(crate) entry: &'a mut ReceiptEntry,
+    pub(crate) message: &'a mut ContextMessage,
+}
 
 /// Shortens each long exchange that does not fit together with everything said since, and passes over those that are
 /// long even then.

@@ -13,3 +13,5 @@ pub(crate) mod scan;
 pub(crate) mod state;
 pub(crate) mod stats;
 pub(crate) mod tail;
+pub(crate) mod thread;
+pub(crate) mod thread_tails;

@@ -18,4 +18,5 @@ mod power_cut;
 mod published_contract;
 mod rollback;
 mod setbacks;
+mod threads;
 mod unbound_keys;

@@ -25,10 +25,12 @@ pub enum Document {
     Sync,
     /// What it keeps of the teams that it shares conversations with, likewise.
     Teams,
+    /// The newest messages of each thread, by name. It is derived from the messages, and the store keeps it by itself.
+    Threads,
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Calibration,
         Self::Imports,
         Self::Origins,
@@ -36,6 +38,7 @@ impl Document {
         Self::Profile,
         Self::Sync,
         Self::Teams,
+        Self::Threads,
     ];
 
     /// The document's file name in the conversation's folder.
@@ -48,12 +51,13 @@ impl Document {
             Self::Profile => "profile",
             Self::Sync => "sync",
             Self::Teams => "teams",
+            Self::Threads => "threads",
         }
     }
 
     /// Whether its plaintext may be longer than an envelope can be. It is then sealed as a stream, as artifacts are.
     pub(crate) fn may_be_long(self) -> bool {
-        matches!(self, Self::Imports | Self::Origins | Self::Sync | Self::Teams)
+        matches!(self, Self::Imports | Self::Origins | Self::Sync | Self::Teams | Self::Threads)
     }
 
     pub(crate) fn is_name(name: &[u8]) -> bool {
@@ -69,6 +73,7 @@ impl Document {
             Self::Profile => Kind::Profile,
             Self::Sync => Kind::Sync,
             Self::Teams => Kind::Teams,
+            Self::Threads => Kind::Threads,
         };
         AssociatedData::of(kind, scope, self.file_name())
     }
