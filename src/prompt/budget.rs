@@ -21,7 +21,8 @@ pub(crate) fn fit(
     price: impl Fn(&ContextMessage) -> usize,
 ) {
     let stable = tokens(candidates, |at| at == Placement::Stable);
-    yield_long_history(candidates, room.min(usual).saturating_sub(stable), &price);
+    let rooms = (room.saturating_sub(stable), usual.saturating_sub(stable));
+    yield_long_history(candidates, rooms, &price);
     drop_last_first(candidates, Placement::NewestTurn, room);
     drop_oldest_history(candidates, excess(candidates, room), n);
     drop_last_first(candidates, Placement::Stable, room);
@@ -34,7 +35,7 @@ pub(crate) fn fit_history(
     n: usize,
     price: impl Fn(&ContextMessage) -> usize,
 ) {
-    yield_long_history(candidates, room, &price);
+    yield_long_history(candidates, (room, room), &price);
     let tokens = tokens(candidates, |at| at == Placement::History);
     drop_oldest_history(candidates, tokens.saturating_sub(room), n);
 }
@@ -85,7 +86,7 @@ fn drop_last_first(candidates: &mut [Candidate<'_>], placement: Placement, room:
 
 fn yield_long_history(
     candidates: &mut [Candidate<'_>],
-    room: usize,
+    rooms: (usize, usize),
     price: &impl Fn(&ContextMessage) -> usize,
 ) {
     let mut history: Vec<_> = candidates
@@ -93,7 +94,7 @@ fn yield_long_history(
         .filter(|candidate| is_in(candidate, Placement::History))
         .map(|Candidate { entry, message }| Candidate { entry, message })
         .collect();
-    yield_long(&mut history, room, price);
+    yield_long(&mut history, rooms, price);
 }
 
 fn drop_oldest_history(candidates: &mut [Candidate<'_>], mut excess: usize, n: usize) {
