@@ -138,6 +138,19 @@ pub trait ConversationStore: StoreBackend {
         backend::provided::read::tail(self, n).await
     }
 
+    /// The same for one thread, or for the messages outside all threads. The default also reads what other threads have
+    /// said since; the file store does not.
+    async fn read_thread(&self, thread: Option<&str>, n: usize) -> Result<ReadResult> {
+        let mut asked = n;
+        loop {
+            let reading = self.read_tail(asked).await?;
+            if let Some(reading) = reading.of_thread(thread, n, asked) {
+                return Ok(reading);
+            }
+            asked = asked.saturating_mul(4);
+        }
+    }
+
     /// The messages with these numbers, in conversation order.
     async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
         backend::provided::read::read(self, ReadQuery::Seqs(seqs)).await

@@ -8,8 +8,6 @@ use super::ContextRequest;
 use crate::error::Result;
 use crate::store::{Profile, ReadResult, StoredMessage, Summary};
 
-/// The most messages to read when looking for those of a thread with few messages.
-const FARTHEST: usize = 1 << 12;
 /// How many messages the first read of a time window takes.
 const FIRST: usize = 64;
 
@@ -33,7 +31,7 @@ impl<'a> History<'a> {
     /// The newest `n` messages, or all if there are fewer.
     pub(super) async fn newest(&self, n: usize) -> Result<ReadResult> {
         let asked = n.saturating_add(usize::from(self.request.before.is_some()));
-        let mut reading = self.back(asked, |kept, asked, _| kept >= n || asked >= FARTHEST).await?;
+        let mut reading = self.back(asked, |kept, _| kept >= n).await?;
         let surplus = reading.messages.len().saturating_sub(n);
         reading.messages.drain(..surplus);
         Ok(reading)
@@ -41,7 +39,7 @@ impl<'a> History<'a> {
 
     /// All messages since a time.
     pub(super) async fn since(&self, start: Timestamp) -> Result<ReadResult> {
-        let mut reading = self.back(FIRST, |_, _, oldest| oldest.ordered_at() <= start).await?;
+        let mut reading = self.back(FIRST, |_, oldest| oldest.ordered_at() <= start).await?;
         reading.messages.retain(|stored| stored.ordered_at() > start);
         Ok(reading)
     }
@@ -50,16 +48,16 @@ impl<'a> History<'a> {
     async fn back(
         &self,
         mut asked: usize,
-        is_enough: impl Fn(usize, usize, &StoredMessage) -> bool,
+        is_enough: impl Fn(usize, &StoredMessage) -> bool,
     ) -> Result<ReadResult> {
         loop {
-            let mut reading = self.request.store.read_tail(asked).await?;
+            let mut reading = self.request.store.read_thread(self.request.thread, asked).await?;
             let oldest = reading.messages.first().map(Arc::clone);
             let is_all = reading.messages.len() < asked;
             reading.messages.retain(|stored| self.has(stored));
             let kept = reading.messages.len();
             let is_enough = |oldest: &Arc<StoredMessage>| {
-                is_all || self.is_before_all(oldest) || is_enough(kept, asked, oldest)
+                is_all || self.is_before_all(oldest) || is_enough(kept, oldest)
             };
             if oldest.as_ref().is_none_or(is_enough) {
                 return Ok(reading);

@@ -24,6 +24,7 @@ pub(crate) enum Kind {
     SyncPiece,
     Teams,
     TeamRecord,
+    Threads,
 }
 
 impl Kind {
@@ -47,6 +48,7 @@ impl Kind {
             Self::SyncPiece => "sync-piece",
             Self::Teams => "teams",
             Self::TeamRecord => "team-record",
+            Self::Threads => "threads",
         }
     }
 }

@@ -1,18 +1,12 @@
 //! Keeps a prompt within its budget: drops the least useful messages, a block at a time.
 
-use super::long::yield_long;
+use super::long::{Candidate, yield_long};
 use super::receipt::{EntryOutcome, ReceiptEntry};
 use crate::context::blocks::HIGH_WATER;
 use crate::context::{ContextMessage, Placement, blocks};
 
 /// A message that leaves a placement first takes more than this many times what all others there take.
 const LONG: usize = 2;
-
-/// An offered message, with what the budget needs to know.
-pub(crate) struct Candidate<'a> {
-    pub(crate) entry: &'a mut ReceiptEntry,
-    pub(crate) message: &'a mut ContextMessage,
-}
 
 /// Drops retrieved messages (last first), then the oldest history, then stable memory (last first), until the rest
 /// takes at most `room` tokens. History is dropped in whole blocks, and about `n` messages of it stay if they fit.
@@ -27,7 +21,8 @@ pub(crate) fn fit(
     price: impl Fn(&ContextMessage) -> usize,
 ) {
     let stable = tokens(candidates, |at| at == Placement::Stable);
-    yield_long_history(candidates, room.min(usual).saturating_sub(stable), &price);
+    let rooms = (room.saturating_sub(stable), usual.saturating_sub(stable));
+    yield_long_history(candidates, rooms, &price);
     drop_last_first(candidates, Placement::NewestTurn, room);
     drop_oldest_history(candidates, excess(candidates, room), n);
     drop_last_first(candidates, Placement::Stable, room);
@@ -40,7 +35,7 @@ pub(crate) fn fit_history(
     n: usize,
     price: impl Fn(&ContextMessage) -> usize,
 ) {
-    yield_long_history(candidates, room, &price);
+    yield_long_history(candidates, (room, room), &price);
     let tokens = tokens(candidates, |at| at == Placement::History);
     drop_oldest_history(candidates, tokens.saturating_sub(room), n);
 }
@@ -91,7 +86,7 @@ fn drop_last_first(candidates: &mut [Candidate<'_>], placement: Placement, room:
 
 fn yield_long_history(
     candidates: &mut [Candidate<'_>],
-    room: usize,
+    rooms: (usize, usize),
     price: &impl Fn(&ContextMessage) -> usize,
 ) {
     let mut history: Vec<_> = candidates
@@ -99,7 +94,7 @@ fn yield_long_history(
         .filter(|candidate| is_in(candidate, Placement::History))
         .map(|Candidate { entry, message }| Candidate { entry, message })
         .collect();
-    yield_long(&mut history, room, price);
+    yield_long(&mut history, rooms, price);
 }
 
 fn drop_oldest_history(candidates: &mut [Candidate<'_>], mut excess: usize, n: usize) {

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::budget::{Candidate, fit, fit_history, low_water};
+use super::budget::{fit, fit_history, low_water};
+use super::long::Candidate;
 use super::receipt::{EntryOutcome, Receipt, ReceiptEntry};
 use super::{Prompt, Utterance, count, exchanges};
 use crate::context::confidence::is_doubted;

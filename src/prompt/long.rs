@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::budget::Candidate;
-use super::receipt::EntryOutcome;
+use super::receipt::{EntryOutcome, ReceiptEntry};
 use crate::context::{ContextMessage, blocks};
 
 /// An exchange is long if it takes more than this fraction of the room.
@@ -11,21 +10,27 @@ const PART: usize = 2;
 /// How many characters of each message of a shortened exchange stay.
 const LEFT: usize = 400;
 
-/// Shortens each long exchange that does not fit together with everything said since, and passes over those that are
-/// long even then.
+/// An offered message, with its entry in the receipt.
+pub(crate) struct Candidate<'a> {
+    pub(crate) entry: &'a mut ReceiptEntry,
+    pub(crate) message: &'a mut ContextMessage,
+}
+
+/// Shortens each long exchange that does not fit into `room` together with everything said since, and passes over those
+/// that are long even then. Which are long is told by `usual`, the room beside an utterance of usual length.
 ///
-/// As a conversation grows, more is said since and the room stays the same. So a shortened exchange stays shortened, and
-/// the beginning of the prompt stays as it was.
+/// As a conversation grows, more is said since, and an utterance takes the same room as soon as it is history. So a
+/// shortened exchange stays shortened, and the beginning of the prompt stays as it was.
 pub(super) fn yield_long(
     history: &mut [Candidate<'_>],
-    room: usize,
+    (room, usual): (usize, usize),
     price: &impl Fn(&ContextMessage) -> usize,
 ) {
     let mut since = 0_usize;
     for exchange in exchanges(history).into_iter().rev() {
         let exchange = history.get_mut(exchange).unwrap_or_default();
         since = since.saturating_add(tokens(exchange));
-        if since <= room || !is_long(exchange, room) {
+        if since <= room.min(usual) || !is_long(exchange, usual) {
             continue;
         }
         for Candidate { entry, message } in &mut *exchange {
@@ -37,7 +42,7 @@ pub(super) fn yield_long(
                 );
             }
         }
-        if is_long(exchange, room) {
+        if is_long(exchange, usual) {
             exchange.iter_mut().for_each(|c| c.entry.outcome = EntryOutcome::TooLong);
         }
     }

@@ -3,4 +3,5 @@
 pub(crate) mod batch;
 pub(crate) mod committer;
 pub(crate) mod import_tombstones;
+pub(crate) mod thread_document;
 pub(crate) mod write_presets;

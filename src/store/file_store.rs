@@ -350,6 +350,24 @@ impl ConversationStore for FileConversationStore {
         blocking(move || reader.read_tail(n)).await
     }
 
+    async fn read_thread(&self, thread: Option<&str>, n: usize) -> Result<ReadResult> {
+        if let Some(reading) = self.reader.remembered(n)?
+            && let Some(reading) = reading.of_thread(thread, n, n)
+        {
+            return Ok(reading);
+        }
+        let (reader, thread) = (Arc::clone(&self.reader), thread.map(str::to_owned));
+        let thread = Zeroizing::new(thread);
+        let read = blocking(move || reader.read_thread(thread.as_deref(), n));
+        let (reading, unsaved) = read.await?;
+        if let Some(tails) = unsaved
+            && let Err(error) = self.write(move |writer| writer.save_threads(tails)).await
+        {
+            tracing::debug!(%error, "could not save which messages are the newest of each thread");
+        }
+        Ok(reading)
+    }
+
     async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
         self.read_if(RangeQuery::Seqs(seqs)).await
     }

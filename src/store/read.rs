@@ -14,4 +14,6 @@ pub(crate) mod scan;
 pub(crate) mod state;
 pub(crate) mod stats;
 pub(crate) mod tail;
+pub(crate) mod thread;
+pub(crate) mod thread_tails;
 pub(crate) mod window;

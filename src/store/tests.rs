@@ -19,4 +19,5 @@ mod power_cut;
 mod published_contract;
 mod rollback;
 mod setbacks;
+mod threads;
 mod unbound_keys;

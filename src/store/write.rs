@@ -17,6 +17,7 @@ use crate::store::backend::policy::StorePolicy;
 use crate::store::check::repair_kind::{RepairAction, RepairKind};
 use crate::store::commit::batch::Batch;
 use crate::store::commit::committer::Committer;
+use crate::store::commit::thread_document;
 use crate::store::compact::pack_recovery::PreviousWriter;
 use crate::store::compact::{CompactionStep, Compactor};
 use crate::store::delete::cleanup;
@@ -301,7 +302,10 @@ impl Writer {
         let outcome = prepare(&committer, &mut tail, compactor, before).and_then(|()| {
             self.swept = true;
             catalog::enter(&committer, &mut tail, &self.limits, is_new);
-            work(&committer, &mut tail, compactor)
+            let last = tail.last_seq;
+            let done = work(&committer, &mut tail, compactor)?;
+            thread_document::keep(&reader, &committer, &tail, last);
+            Ok(done)
         });
         // What was acknowledged stays so. A folder without a change stamp is only scanned more often.
         let is_marked = outcome.is_ok()

@@ -269,6 +269,25 @@ async fn a_cleared_note_hides_the_text_of_its_artifact() {
 }
 
 #[tokio::test]
+async fn a_thread_with_few_messages_is_recalled_among_thousands_of_others_that_fit_as_well() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    let message = |number: usize| {
+        let words = format!("My dog is called Bruno, and that was dog story {number}.");
+        let mut message = ChatMessage::new(ChatRole::User, words, &store.clock().now());
+        message.thread_id = Some(if number.is_multiple_of(1000) { "a" } else { "b" }.to_owned());
+        message
+    };
+    store.append_all((0..6000).map(message).collect()).await.unwrap();
+    let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
+    let query = RecallQuery::new("What is my dog called?", store.clock().now(), 20);
+    let found = recall.find_in(&query, Some("a")).await.unwrap();
+    let mut seqs: Vec<u64> = found.hits.iter().map(|hit| hit.stored.seq).collect();
+    seqs.sort_unstable();
+    assert_eq!(seqs, [1, 1001, 2001, 3001, 4001, 5001]);
+}
+
+#[tokio::test]
 async fn what_the_prompt_holds_already_is_not_brought_in_again() {
     let home = Home::new();
     let store = home.open(Scope::Default).await;

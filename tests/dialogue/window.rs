@@ -521,3 +521,24 @@ fn an_exchange_with_many_tool_calls_that_is_too_long_is_passed_over_as_a_whole()
         assert_eq!(passed_over.count(), 41);
     });
 }
+
+#[test]
+fn a_threads_history_is_there_after_thousands_of_messages_of_another_one() {
+    block_on(async {
+        let room = Room::new().await;
+        let say = |thread: &str, number: usize| {
+            let mut message =
+                ChatMessage::at(ChatRole::User, format!("{thread} {number}"), start());
+            message.thread_id = Some(thread.to_owned());
+            message
+        };
+        room.store.append_all((0..10).map(|number| say("a", number)).collect()).await.unwrap();
+        room.store.append_all((0..5000).map(|number| say("b", number)).collect()).await.unwrap();
+        for history in [LastNContextProvider::new(), LastNContextProvider::in_blocks()] {
+            let talk = room.conversation(room.builder().history(history)).in_thread("a");
+            assert!(recalled(&talk).await.into_iter().eq((0..10).map(|n| format!("a {n}"))));
+        }
+        let talk = room.rolling().in_thread("a");
+        assert!(recalled(&talk).await.into_iter().eq((0..10).map(|n| format!("a {n}"))));
+    });
+}

@@ -16,6 +16,8 @@ use sottovoce::model::OpenAiChatRenderer;
 use sottovoce::model::PromptRenderer;
 use sottovoce::prompt::EntryOutcome;
 use sottovoce::prompt::Prompt;
+use sottovoce::prompt::ReceiptEntry;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -73,7 +75,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn each_prompt_begins_with_the_last_one_unless_a_block_was_dropped(
+    fn each_prompt_begins_with_the_last_one_unless_a_block_was_dropped_or_a_long_exchange_gave_way(
         steps in steps(),
         budget in prop::option::of(300usize..2000),
         last_n in 1usize..9,
@@ -83,6 +85,7 @@ proptest! {
             let mut last: Vec<Value> = Vec::new();
             let mut last_first = None;
             let mut drops = 0;
+            let mut last_given: BTreeSet<u64> = BTreeSet::new();
             for (text, speaker, tool, pause) in &steps {
                 let mut said = room.conversation.message(ChatRole::User, text.as_str());
                 if let Some(speaker) = speaker {
@@ -93,7 +96,21 @@ proptest! {
                 let first = heard.prompt.context.first().and_then(|(_, message)| message.seq());
                 // Without history, the prompt begins with the utterance.
                 let first = first.unwrap_or(heard.message.seq);
-                if last_first.is_some_and(|last_first| last_first != first) {
+                let has_given_way = |entry: &&ReceiptEntry| {
+                    entry.outcome == EntryOutcome::TooLong || entry.why.contains("shortened")
+                };
+                let entries = &heard.receipt.entries;
+                let given: BTreeSet<u64> =
+                    entries.iter().filter(has_given_way).filter_map(|entry| entry.seq).collect();
+                let mut others = entries.iter().filter(|entry| !has_given_way(entry));
+                assert!(
+                    !others.any(|entry| last_given.contains(&entry.seq.unwrap())),
+                    "what has given way is back"
+                );
+                if !given.is_subset(&last_given) {
+                    // Once for each long exchange: what was said before it may come back.
+                    assert_eq!(messages[0], last[0]);
+                } else if last_first.is_some_and(|last_first| last_first != first) {
                     // A block was dropped: the system message is unchanged, and no message comes back.
                     assert_eq!(messages[0], last[0]);
                     assert!(Some(first) > last_first, "{last_first:?} to {first}");
@@ -105,7 +122,7 @@ proptest! {
                     && let Some(budget) = budget {
                     assert!(heard.receipt.used_tokens <= budget);
                 }
-                (last, last_first) = (messages, Some(first));
+                (last, last_first, last_given) = (messages, Some(first), given);
                 if *tool {
                     let mut call = room.conversation.message(ChatRole::Assistant, "");
                     call.tool_calls = vec![ToolCall {

@@ -26,7 +26,7 @@ use crate::{
     turn::{Role, Turn},
 };
 use rank::Scratch;
-use view::View;
+use view::{TurnView, View};
 pub use weights::Weights;
 
 /// The index of one conversation: segments that the caller numbers, and a tail of newer turns.
@@ -215,14 +215,37 @@ impl Index {
         visible: impl Fn(u64) -> bool,
         n: usize,
     ) -> Vec<Hit> {
+        self.rank_where(question, |_| Some(|turn: &TurnView| visible(turn.seq)), n)
+    }
+
+    /// The same among the turns of one thread; `None` for those outside all threads.
+    pub fn rank_in(
+        &mut self,
+        thread: Option<&str>,
+        question: &Question,
+        visible: impl Fn(u64) -> bool,
+        n: usize,
+    ) -> Vec<Hit> {
+        let of_thread = |view: &View| {
+            let number = view.thread(thread)?;
+            Some(move |turn: &TurnView| turn.thread == number && visible(turn.seq))
+        };
+        self.rank_where(question, of_thread, n)
+    }
+
+    fn rank_where<F: Fn(&TurnView) -> bool>(
+        &mut self,
+        question: &Question,
+        visible: impl FnOnce(&View) -> Option<F>,
+        n: usize,
+    ) -> Vec<Hit> {
         self.refresh();
         let mut scratch = std::mem::take(&mut self.scratch);
-        let hits = match &self.view {
-            Some(view) => rank::rank(self, view, question, &visible, n, &mut scratch),
-            None => Vec::new(),
-        };
+        let ranked = self.view.as_ref().and_then(|view| {
+            Some(rank::rank(self, view, question, &visible(view)?, n, &mut scratch))
+        });
         self.scratch = scratch;
-        hits
+        ranked.unwrap_or_default()
     }
 
     /// The score that a turn must reach to be worth recalling for a question: infinite for small talk, high for

@@ -123,9 +123,7 @@ impl OpenScope {
         let now = self.store.clock().now().timestamp();
         let mut known = sessions.find(said, now);
         if known.is_none() {
-            let recent = self.store.read_tail(RECENT).await?.messages;
-            let recent: Vec<_> =
-                recent.into_iter().filter(|stored| stored.message.thread_id == *thread).collect();
+            let recent = self.store.read_thread(thread.as_deref(), RECENT).await?.messages;
             if let Some((turns, fit)) = sessions.recover(said, &recent, now) {
                 let first = turns.first().map_or(0, |turn| turn.seq);
                 known = Some((sessions.begin(said, first, turns), fit));

@@ -52,8 +52,8 @@ impl Recall {
         &self.store
     }
 
-    /// Finds the messages that fit a question best, among those whose number `is_wanted` and that `may_see` shows. Of
-    /// the wanted ones it looks at the best 4,096.
+    /// Finds the messages of the question's thread that fit it best, among those whose number `is_wanted` and that
+    /// `may_see` shows. Of the wanted ones it looks at the best 4,096.
     ///
     /// # Errors
     /// Those of reading the conversation.
@@ -130,9 +130,11 @@ impl Recall {
         let most = if is_command(&question) { wanted } else { MOST };
         loop {
             let (asking, is_wanted) = (Arc::clone(&question), Arc::clone(is_wanted));
+            let thread = query.thread.map(str::to_owned).map(Zeroizing::new);
             let hits;
             (loaded, hits) = blocking(move || {
-                let hits = loaded.index.rank(&asking, &*is_wanted, wanted);
+                let thread = thread.as_deref().map(String::as_str);
+                let hits = loaded.index.rank_in(thread, &asking, &*is_wanted, wanted);
                 Ok((loaded, hits))
             })
             .await?;
@@ -150,7 +152,8 @@ impl Recall {
                 if !is_hit(&stored, &hit) {
                     return Ok(None);
                 }
-                if may_see(&stored) && !is_repeated(&stored) {
+                let is_of_thread = stored.message.thread_id.as_deref() == query.thread;
+                if is_of_thread && may_see(&stored) && !is_repeated(&stored) {
                     recalled.hits.push(RecallHit { stored, hit });
                 }
             }
@@ -172,10 +175,9 @@ impl Recall {
         let profile = self.store.profile().await?;
         let now = query.now.timestamp();
         let wanting = Arc::clone(&profile);
-        let may_see = |stored: &StoredMessage| {
-            stored.message.thread_id.as_deref() == thread && profile.is_context(stored, now)
-        };
-        self.find(query, move |seq| wanting.may_be_context(seq), may_see).await
+        let may_see = |stored: &StoredMessage| profile.is_context(stored, now);
+        let query = RecallQuery { thread, ..query.clone() };
+        self.find(&query, move |seq| wanting.may_be_context(seq), may_see).await
     }
 
     /// The numbers of the messages that may match a search, ascending, and what the index lacks because it could not

@@ -92,7 +92,7 @@ impl ContextProvider for RecallContextProvider {
         };
         let may_see =
             |stored: &StoredMessage| is_context(stored) && !is_same(stored, request.current_prompt);
-        let lately = store.read_tail(LATELY).await?;
+        let lately = store.read_thread(request.thread, LATELY).await?;
         let said = lately
             .messages
             .iter()
@@ -102,6 +102,7 @@ impl ContextProvider for RecallContextProvider {
         let asked = lately.messages.iter().find(|stored| Some(stored.seq) == request.before);
         let mut query = RecallQuery::new(request.current_prompt, now, CONSIDERED).floor(self.floor);
         query.earlier = &earlier;
+        query.thread = request.thread;
         query.speaker = asked.and_then(|stored| stored.message.speaker());
         let mut found = self.recall.find(&query, is_wanted, may_see).await?;
         if found.is_follow_up

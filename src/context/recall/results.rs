@@ -21,6 +21,8 @@ pub struct RecallQuery<'a> {
     pub earlier: &'a [&'a str],
     /// The name of the person who asks, as their messages have it.
     pub speaker: Option<&'a str>,
+    /// The thread whose messages may be found; `None` for those outside all threads.
+    pub thread: Option<&'a str>,
     /// The time of the question. “last Tuesday” is relative to it.
     pub now: Zoned,
     /// The score that a message must reach.
@@ -53,7 +55,7 @@ impl ScoreFloor {
 impl<'a> RecallQuery<'a> {
     /// A question at that time, with at most `limit` hits of any score.
     pub fn new(text: &'a str, now: Zoned, limit: usize) -> Self {
-        Self { text, earlier: &[], speaker: None, now, floor: ScoreFloor::Any, limit }
+        Self { text, earlier: &[], speaker: None, thread: None, now, floor: ScoreFloor::Any, limit }
     }
 
     /// Sets the score that a message must reach.

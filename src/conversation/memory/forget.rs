@@ -15,9 +15,8 @@ impl Conversation {
     pub async fn last_exchange(&self) -> Result<Vec<Arc<StoredMessage>>> {
         let mut most = 64;
         loop {
-            let tail = self.store().read_tail(most).await?.messages;
+            let tail = self.store().read_thread(self.thread(), most).await?.messages;
             let is_all = tail.len() < most;
-            let tail = self.own(tail);
             let start = tail.iter().rposition(|stored| stored.message.starts_exchange());
             if start.is_some() || is_all {
                 // If no user has spoken yet, only the newest message can be meant.
@@ -26,12 +25,6 @@ impl Conversation {
             }
             most = most.saturating_mul(4);
         }
-    }
-
-    /// Keeps only the messages of this thread.
-    pub(crate) fn own(&self, mut messages: Vec<Arc<StoredMessage>>) -> Vec<Arc<StoredMessage>> {
-        messages.retain(|stored| stored.message.thread_id == self.prompts.thread);
-        messages
     }
 
     /// Clears the context: later prompts hold nothing that was said so far, in any thread. Deletes nothing. First

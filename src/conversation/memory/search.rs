@@ -61,11 +61,9 @@ impl Conversation {
                 && utterance.is_none_or(|utterance| seq < utterance)
                 && wanting.may_be_context(seq)
         };
-        let may_see = |stored: &StoredMessage| {
-            stored.message.thread_id == self.prompts.thread
-                && profile.is_context(stored, now.timestamp())
-        };
-        let query = RecallQuery::new(words, now.clone(), HITS * PART);
+        let may_see = |stored: &StoredMessage| profile.is_context(stored, now.timestamp());
+        let mut query = RecallQuery::new(words, now.clone(), HITS * PART);
+        query.thread = self.thread();
         let mut found = Vec::new();
         for hit in self.recall.find(&query, is_wanted, may_see).await?.hits {
             let is_doubted = match self.prompts.min_confidence {

@@ -245,7 +245,7 @@ impl Conversation {
     /// The messages of this thread's context, without the summarized ones.
     pub(crate) async fn in_context(&self, profile: &Profile) -> Result<Vec<Arc<StoredMessage>>> {
         let summary = profile.summary(self.thread());
-        let mut messages = self.own(self.store.read_tail(FARTHEST).await?.messages);
+        let mut messages = self.store.read_thread(self.thread(), FARTHEST).await?.messages;
         let now = self.clock.now().timestamp();
         messages.retain(|stored| {
             profile.is_context(stored, now)

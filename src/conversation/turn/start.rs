@@ -74,7 +74,7 @@ impl Conversation {
         message: &ChatMessage,
         within: Duration,
     ) -> Result<Option<Arc<StoredMessage>>> {
-        let newest = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages).pop();
+        let newest = self.store.read_thread(self.thread(), 1).await?.messages.pop();
         let masked = self.prompts.masked(message.clone());
         let is_same = |said: &ChatMessage| {
             let age = message.timestamp.duration_since(said.timestamp).unsigned_abs();
@@ -237,7 +237,7 @@ impl Conversation {
 
     async fn replace_newest(&self, seq: u64, words: String) -> Result<Option<Arc<StoredMessage>>> {
         let _between = self.wait().await;
-        let messages = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
+        let messages = self.store.read_thread(self.thread(), A_LONG_EXCHANGE).await?.messages;
         let Some(newest) = messages.last().filter(|newest| newest.seq == seq) else {
             return Err(Error::InvalidMessage {
                 reason: "the conversation has gone on since that answer",
@@ -305,7 +305,7 @@ impl Conversation {
 
     /// The newest utterance if no whole answer follows it, with the function calls for it.
     async fn unanswered(&self) -> Result<PendingTurn> {
-        let tail = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
+        let tail = self.store.read_thread(self.thread(), A_LONG_EXCHANGE).await?.messages;
         let is_utterance = |stored: &Arc<StoredMessage>| stored.message.role == ChatRole::User;
         let at = tail.iter().rposition(is_utterance).ok_or(Error::NothingToRetry)?;
         let mut behind = tail.into_iter().skip(at);

@@ -8,6 +8,7 @@ use crate::store::artifact::artifact_files;
 use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
 use crate::store::commit::import_tombstones::ImportTombstones;
+use crate::store::commit::thread_document;
 use crate::store::folder::{Folder, Listing, Opened, segments};
 use crate::store::pack::purge::{purge, visit_forgotten};
 use crate::store::read::query::RangeQuery;
@@ -111,8 +112,9 @@ pub(crate) fn erase_surveyed(
     }
     let record = ForgetRecord { erased: erased.clone(), wanted };
     let plaintext = record.to_plaintext()?;
-    // Segments of the search index have the messages' words. They can be made again.
+    // Segments of the search index have the messages' words, and the list of threads has theirs. They can be made again.
     segments::remove(committer.folder, &newly)?;
+    thread_document::withdraw(committer, &newly)?;
     let name = committer.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
     tail.last_seq = name.seq;
     tail.forgets.push(name);

@@ -123,7 +123,9 @@ fn forget_rest(committer: &Committer<'_>, tail: &mut Tail, plan: &ForgetPlan) ->
         }
     }
     artifact_files::delete(committer, tail, plan.artifacts.iter().map(String::as_str))?;
-    committer.folder.directory.remove(Document::Origins.file_name())?;
+    for derived in [Document::Origins, Document::Threads] {
+        committer.folder.directory.remove(derived.file_name())?;
+    }
     if plan.description {
         committer.change_profile(tail, Profile::forget_words)?;
     }

@@ -16,6 +16,7 @@ use crate::store::pack::{OpenedPack, Pack, Reported};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::range_cache::RangeCache;
 use crate::store::read::tail::Tail;
+use crate::store::read::thread_tails::ThreadTails;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
@@ -32,6 +33,7 @@ pub(crate) struct Reader {
     clock: Arc<dyn Clock>,
     cache: Mutex<Cache>,
     ranges: Mutex<RangeCache>,
+    pub(super) threads: Mutex<Option<ThreadTails>>,
 }
 
 #[derive(Default)]
@@ -43,7 +45,13 @@ struct Cache {
 
 impl Reader {
     pub(crate) fn new(folder: Folder, clock: Arc<dyn Clock>) -> Self {
-        Self { folder, clock, cache: Mutex::default(), ranges: Mutex::default() }
+        Self {
+            folder,
+            clock,
+            cache: Mutex::default(),
+            ranges: Mutex::default(),
+            threads: Mutex::default(),
+        }
     }
 
     /// A reader of the same store's default conversation.
@@ -269,7 +277,7 @@ impl Reader {
         let is_thorough = found.is_thorough;
         let whole = |pack: &PackName| is_thorough || wanted.surrounds(pack);
         found.is_thorough = packs.iter().all(whole);
-        let head = head.filter(|_| !is_thorough);
+        let head = head.filter(|_| !is_thorough && !matches!(wanted, RangeQuery::Names(_)));
         let mut chunks = Vec::new();
         for &name in packs {
             if let Some(known) = head.and_then(|_| self.ranges().find(name, wanted)) {
@@ -283,7 +291,9 @@ impl Reader {
                     chunks.extend(PackChunk::cut(name, 0..pack.size()));
                 }
                 OpenedPack::Pack(pack) => {
-                    chunks.extend(PackChunk::cut(name, wanted.part_of(&pack)?))
+                    for part in wanted.parts_of(&pack)? {
+                        chunks.extend(PackChunk::cut(name, part));
+                    }
                 }
                 OpenedPack::Gone => return Ok(None),
                 OpenedPack::Skipped(kind) => found.skip(kind.in_file(name.place())),
@@ -379,7 +389,7 @@ impl<'a> PartialRead<'a> {
     /// Whether everything was found, so that no message can be elsewhere.
     fn has_all(&self, wanted: &RangeQuery) -> bool {
         match wanted {
-            RangeQuery::Times(_) => true,
+            RangeQuery::Times(_) | RangeQuery::Names(_) => true,
             RangeQuery::Seqs(_) if self.is_thorough => true,
             RangeQuery::Seqs(seqs) => {
                 let mut there = self.tail.without_message();

@@ -25,10 +25,12 @@ pub enum Document {
     Sync,
     /// What it keeps of the teams that it shares conversations with, likewise.
     Teams,
+    /// The newest messages of each thread, by name. It is derived from the messages, and the store keeps it by itself.
+    Threads,
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Calibration,
         Self::Imports,
         Self::Origins,
@@ -36,6 +38,7 @@ impl Document {
         Self::Profile,
         Self::Sync,
         Self::Teams,
+        Self::Threads,
     ];
 
     /// The document's file name in the conversation's folder.
@@ -48,6 +51,7 @@ impl Document {
             Self::Profile => "profile",
             Self::Sync => "sync",
             Self::Teams => "teams",
+            Self::Threads => "threads",
         }
     }
 
@@ -69,6 +73,7 @@ impl Document {
             Self::Profile => Kind::Profile,
             Self::Sync => Kind::Sync,
             Self::Teams => Kind::Teams,
+            Self::Threads => Kind::Threads,
         };
         AssociatedData::of(kind, scope, self.file_name())
     }

@@ -30,6 +30,20 @@ impl ReadResult {
         Self { skipped, ..self }
     }
 
+    /// The newest `n` messages of a thread, of a result that holds the newest `asked`; `None` if more must be read.
+    pub(crate) fn of_thread(
+        mut self,
+        thread: Option<&str>,
+        n: usize,
+        asked: usize,
+    ) -> Option<Self> {
+        let is_all = self.messages.len() < asked;
+        self.messages.retain(|stored| stored.message.thread_id.as_deref() == thread);
+        let surplus = self.messages.len().checked_sub(n);
+        self.messages.drain(..surplus.unwrap_or(0));
+        (is_all || surplus.is_some()).then_some(self)
+    }
+
     /// Fails if the read skipped one of these numbers and another key, a newer program or a later attempt may read
     /// it.
     pub(crate) fn check_readable(&self, seqs: &SeqSet) -> Result<()> {

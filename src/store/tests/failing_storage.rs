@@ -61,6 +61,23 @@ pub(super) struct FaultyDirectory {
     meddler: InterferenceHook,
     calls: Arc<AtomicUsize>,
     listed: Arc<AtomicUsize>,
+    bytes: Arc<AtomicUsize>,
+}
+
+/// A file whose bytes are counted as they are read.
+#[derive(Debug)]
+struct CountedSource(Box<dyn Source>, Arc<AtomicUsize>);
+
+impl Source for CountedSource {
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read_at(offset, into)?;
+        self.1.fetch_add(read, Relaxed);
+        Ok(read)
+    }
 }
 
 /// What another process does right before a call of some kind, after a number of such calls.
@@ -80,7 +97,13 @@ impl FaultyDirectory {
             meddler: Arc::default(),
             calls: Arc::default(),
             listed: Arc::default(),
+            bytes: Arc::default(),
         })
+    }
+
+    /// The number of bytes that were read.
+    pub(super) fn bytes_read(&self) -> usize {
+        self.bytes.load(Relaxed)
     }
 
     /// The number of calls, and the number of names that they listed.
@@ -156,7 +179,9 @@ impl Directory for FaultyDirectory {
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
         self.pass(Call::Read)?;
-        self.inner.read(name)
+        let bytes = self.inner.read(name)?;
+        self.bytes.fetch_add(bytes.as_ref().map_or(0, Vec::len), Relaxed);
+        Ok(bytes)
     }
 
     fn read_cached(&self, name: &str) -> Result<Option<Vec<u8>>> {
@@ -191,7 +216,10 @@ impl Directory for FaultyDirectory {
 
     fn open(&self, name: &str) -> Result<Option<Box<dyn Source>>> {
         self.pass(Call::Read)?;
-        self.inner.open(name)
+        let counted = |source| -> Box<dyn Source> {
+            Box::new(CountedSource(source, Arc::clone(&self.bytes)))
+        };
+        Ok(self.inner.open(name)?.map(counted))
     }
 
     fn stream(&self, fill: &mut Fill<'_>) -> Result<Streamed> {
@@ -211,6 +239,7 @@ impl Directory for FaultyDirectory {
             meddler: Arc::clone(&self.meddler),
             calls: Arc::clone(&self.calls),
             listed: Arc::clone(&self.listed),
+            bytes: Arc::clone(&self.bytes),
         })
     }
 

@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
+use crate::store::backend::provided::settings::check_writable;
 use crate::store::commit::import_tombstones;
 use crate::store::commit::import_tombstones::ImportTombstones;
+use crate::store::commit::thread_document;
 use crate::store::delete::cleanup;
 use crate::store::delete::limits;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::folder::document;
 use crate::store::read::origin_index::saved::SavedOrigins;
 use crate::store::read::tail::Tail;
+use crate::store::read::thread_tails::ThreadTails;
 use crate::store::record::artifact::{Artifact, Reuse, is_id};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
@@ -148,6 +151,17 @@ impl Writer {
         self.locked(|committer, _, _| committer.replace(Document::Origins, index.bytes()))
     }
 
+    /// Saves which messages are the newest of each thread, as a reader has found.
+    pub(crate) fn save_threads(&mut self, mut tails: ThreadTails) -> Result<()> {
+        self.locked(|committer, tail, _| {
+            if tails.until > tail.last_seq {
+                return Ok(());
+            }
+            tails.forget(&tail.erased);
+            thread_document::save(committer, &tails)
+        })
+    }
+
     /// Replaces the state of sharing, which may be longer than any message.
     pub(crate) fn write_state(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
         let (size, limit) = (plaintext.len(), LONGEST_STATE);
@@ -160,16 +174,7 @@ impl Writer {
 
     /// Refuses a document that may not be written.
     pub(super) fn check_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
-        if matches!(document, Document::Presets | Document::Profile) {
-            let reason =
-                "the settings are changed with `change_profile`, so that no change is lost";
-            return Err(Error::InvalidMessage { reason });
-        }
-        if matches!(document, Document::Origins | Document::Sync | Document::Teams) {
-            return Err(Error::InvalidMessage {
-                reason: "the store keeps this document by itself",
-            });
-        }
+        check_writable(document)?;
         let (size, limit) = (plaintext.len(), self.limits.max_message_bytes);
         if size > limit {
             return Err(Error::TooLarge { size, limit });

@@ -9,7 +9,7 @@ use super::{
     sense::sense,
     speakers::Whose,
     terms::{Term, ranking_words, spread, terms},
-    view::View,
+    view::{TurnView, View},
     weights::Weights,
 };
 use crate::{
@@ -48,7 +48,7 @@ pub(super) fn rank(
     index: &Index,
     view: &View,
     question: &Question,
-    visible: &impl Fn(u64) -> bool,
+    visible: &impl Fn(&TurnView) -> bool,
     n: usize,
     scratch: &mut Scratch,
 ) -> Vec<Hit> {
@@ -134,7 +134,7 @@ impl Ranker<'_> {
     fn best_turns(
         &self,
         scratch: &Scratch,
-        visible: &impl Fn(u64) -> bool,
+        visible: &impl Fn(&TurnView) -> bool,
         n: usize,
     ) -> Vec<(f32, usize)> {
         let mut best = BestTurns {
@@ -155,9 +155,7 @@ impl Ranker<'_> {
                 let date = if dates { time::nearness(turn.day, &self.question.spans) } else { 0. };
                 score += self.weights.speaker * self.whose.of(turn) + self.weights.date * date;
             }
-            if score > best.least
-                && self.view.turns.get(number).is_some_and(|turn| visible(turn.seq))
-            {
+            if score > best.least && self.view.turns.get(number).is_some_and(visible) {
                 best.add(score, number);
             }
         }

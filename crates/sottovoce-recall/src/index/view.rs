@@ -48,6 +48,7 @@ pub(super) struct View {
     /// What is known of each segment.
     pub parts: Vec<Part>,
     pub speakers: Vec<Word>,
+    threads: Vec<Word>,
     /// Pieces that occur, ascending.
     pub pieces: Zeroizing<Vec<u16>>,
     has_piece: Zeroizing<Vec<bool>>,
@@ -68,6 +69,8 @@ pub(super) struct TurnView {
     pub session: u32,
     /// The number of its speaker plus one.
     pub speaker: u32,
+    /// The number of its thread plus one.
+    pub thread: u32,
     pub role: Role,
 }
 
@@ -184,7 +187,8 @@ impl View {
         let words = PassageWords::of(segment, &mut self.numbers);
         self.parts.push(Part { first_turn: self.turns.len(), first_passage, passages, words });
         let of_word = words_logarithms(entry, logarithms);
-        let speakers: Vec<u32> = segment.speakers.iter().map(|name| self.number_of(name)).collect();
+        let speakers = numbers_of(&mut self.speakers, &segment.speakers);
+        let threads = numbers_of(&mut self.threads, &segment.threads);
         for (turn, range) in segment.turn_passages() {
             let place = segment.place(turn);
             let continues =
@@ -207,14 +211,17 @@ impl View {
             }
             self.languages |= 1 << turn.language.number();
             self.has_assistant |= turn.role == Role::Assistant;
-            let speaker =
-                turn.speaker.checked_sub(1).and_then(|speaker| speakers.get(speaker as usize));
+            let number = |numbers: &[u32], of: u32| {
+                let number = of.checked_sub(1).and_then(|of| numbers.get(of as usize));
+                number.copied().unwrap_or_default()
+            };
             self.turn_slots.push(start as u32..self.cues.len() as u32);
             self.turns.push(TurnView {
                 seq: turn.seq,
                 day: turn.day,
                 session: self.sessions.len() as u32 - 1,
-                speaker: speaker.copied().unwrap_or_default(),
+                speaker: number(&speakers, turn.speaker),
+                thread: number(&threads, turn.thread),
                 role: turn.role,
             });
         }
@@ -248,14 +255,11 @@ impl View {
         self.inverse_stems.push(if stems > 0 { 1. / stems as f32 } else { 0. });
     }
 
-    /// The number of a speaker plus one.
-    fn number_of(&mut self, name: &Word) -> u32 {
-        let known = self.speakers.iter().position(|other| other == name);
-        let index = known.unwrap_or_else(|| {
-            self.speakers.push(name.clone());
-            self.speakers.len() - 1
-        });
-        index as u32 + 1
+    /// The number of a thread plus one, 0 for none; `None` if no turn is of it.
+    pub(super) fn thread(&self, thread: Option<&str>) -> Option<u32> {
+        let Some(thread) = thread else { return Some(0) };
+        let known = self.threads.iter().position(|other| other.as_str() == thread);
+        known.map(|index| index as u32 + 1)
     }
 
     /// Brings the sums of logarithms of the packs' passages up to the index's frequencies.
@@ -351,4 +355,16 @@ fn inverse(length: f32) -> f32 {
 /// The rarity of a stem that `frequency` of `passages` hold.
 pub(super) fn rarity(passages: usize, frequency: usize) -> f32 {
     (passages as f32 + 1.).ln() - (frequency as f32 + 0.5).ln()
+}
+
+/// The numbers of names plus one. New names join the known ones.
+fn numbers_of(known: &mut Vec<Word>, names: &[Word]) -> Vec<u32> {
+    let number = |name: &Word| {
+        let index = known.iter().position(|other| other == name).unwrap_or_else(|| {
+            known.push(name.clone());
+            known.len() - 1
+        });
+        index as u32 + 1
+    };
+    names.iter().map(number).collect()
 }

@@ -215,6 +215,32 @@ fn only_visible_turns_are_found() {
 }
 
 #[test]
+fn a_thread_is_ranked_by_itself_among_thousands_of_turns_of_others() {
+    let mut index = Index::default();
+    let turns = (0..4000u64).map(|seq| {
+        let text = "I said that the basil stands in the snow near my teacher's window.";
+        let mut turn = Turn::new(seq, seq as i64 * 60_000, 20_000, Role::User, text);
+        turn.thread = match seq % 1000 {
+            0 => Some("a"),
+            1 => None,
+            _ => Some("b"),
+        };
+        turn
+    });
+    index.insert(0, Segment::build(turns, &BuildOptions::default()));
+    let question = question(&index, "basil snow teacher");
+    let mut of = |thread| {
+        let hits = index.rank_in(thread, &question, |seq| seq > 0, 64);
+        let mut seqs: Vec<u64> = hits.iter().map(|hit| hit.seq).collect();
+        seqs.sort_unstable();
+        seqs
+    };
+    assert_eq!(of(Some("a")), [1000, 2000, 3000]);
+    assert_eq!(of(None), [1, 1001, 2001, 3001]);
+    assert!(of(Some("c")).is_empty());
+}
+
+#[test]
 fn says_why() {
     let mut index = whole(&conversations()[0]);
     let hit =

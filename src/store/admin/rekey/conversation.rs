@@ -102,7 +102,9 @@ impl Conversation {
             if seen.is_empty() && todo.is_empty() {
                 // They are made again from the messages, under the new key.
                 segments::remove(committer.folder, &SeqSet::everything())?;
-                committer.folder.directory.remove(Document::Origins.file_name())?;
+                for derived in [Document::Origins, Document::Threads] {
+                    committer.folder.directory.remove(derived.file_name())?;
+                }
             }
             while more && changed < SLICE && looked_at < LOOKS {
                 let Some(item) = todo.pop_front() else {

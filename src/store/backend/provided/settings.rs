@@ -80,7 +80,7 @@ pub(crate) fn check_writable(document: Document) -> Result<()> {
         Document::Presets | Document::Profile => Err(Error::InvalidMessage {
             reason: "the settings are changed with `change_profile`, so that no change is lost",
         }),
-        Document::Origins | Document::Sync | Document::Teams => {
+        Document::Origins | Document::Sync | Document::Teams | Document::Threads => {
             Err(Error::InvalidMessage { reason: "the store keeps this document by itself" })
         }
         Document::Calibration | Document::Imports => Ok(()),

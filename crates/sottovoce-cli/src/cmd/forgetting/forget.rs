@@ -7,7 +7,6 @@ use std::sync::Arc;
 use sottovoce::store::{ForgetReport, merged_ranges};
 use sottovoce::{ConversationStore, Error, FileConversationStore, StoredMessage};
 
-use crate::cmd::memory::tail::newest_of;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
@@ -148,7 +147,7 @@ async fn newest(
 ) -> Result<Vec<Arc<StoredMessage>>, Failure> {
     Ok(match thread {
         None => store.read_tail(1).await?.messages,
-        Some(thread) => newest_of(store, thread, 1).await?.messages,
+        thread => store.read_thread(thread, 1).await?.messages,
     })
 }
 

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce::store::{Finding, ReadResult};
-use sottovoce::{ConversationStore, FileConversationStore, StoredMessage};
+use sottovoce::store::Finding;
+use sottovoce::{ConversationStore, StoredMessage};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
@@ -36,7 +36,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let mut interrupt = Interrupt::listen()?;
     let reading = match &session.thread {
         None => store.read_tail(args.number).await?,
-        Some(thread) => newest_of(&store, thread, args.number).await?,
+        thread => store.read_thread(thread.as_deref(), args.number).await?,
     };
     output::skipped(&reading.skipped);
     let is_meant = |stored: &&Arc<StoredMessage>| {
@@ -79,26 +79,6 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             seen = last;
         }
         pause = if last < newest.last_seq { Duration::ZERO } else { PAUSE };
-    }
-}
-
-/// The newest messages of one thread.
-pub(crate) async fn newest_of(
-    store: &FileConversationStore,
-    thread: &str,
-    number: usize,
-) -> Result<ReadResult, Failure> {
-    let mut asked = number;
-    loop {
-        let mut reading = store.read_tail(asked).await?;
-        let is_all = reading.messages.len() < asked;
-        reading.messages.retain(|stored| stored.message.thread_id.as_deref() == Some(thread));
-        let surplus = reading.messages.len().checked_sub(number);
-        if surplus.is_some() || is_all {
-            reading.messages.drain(..surplus.unwrap_or(0));
-            return Ok(reading);
-        }
-        asked = asked.saturating_mul(4);
     }
 }
 
