@@ -4,6 +4,7 @@ use config::{Value, ValueKind};
 
 use super::setting::Setting;
 use crate::crypto::PLACEHOLDER_KEY;
+use crate::texts::SYSTEM_PROMPT;
 
 /// A known setting.
 pub(super) struct Key {
@@ -41,10 +42,6 @@ pub(super) enum Default {
     Flag(bool),
     Text(&'static str),
 }
-
-const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, in plain sentences that sound well \
-when read aloud. The time given with \
-the user's newest words is the current time.";
 
 pub(super) const KEYS: [Key; 76] = [
     open("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),

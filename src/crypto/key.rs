@@ -208,7 +208,7 @@ impl SealingKey {
         derived::<16>(bytes, salt, &[b"sottovoce/v1 adopted ", id.as_bytes()])
     }
 
-    /// The same proof for a store whose key list has a seal.
+    /// The proof that a key is the right one, for a store whose key list has a seal.
     pub(crate) fn bound_proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {
         derived::<16>(bytes, salt, &[b"sottovoce/v1 bound adopted ", id.as_bytes()])
     }

@@ -28,7 +28,7 @@ impl serde::Serialize for AnswerLimit {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelFailure {
-    /// No server listens at the address, or the connection was cut before the answer began.
+    /// No server listens at the address.
     #[error("the model server cannot be reached: {0}")]
     Unreachable(Box<dyn std::error::Error + Send + Sync>),
     /// The server does not have the model.
@@ -61,6 +61,13 @@ pub enum ModelFailure {
         /// The HTTP status.
         status: u16,
         /// The server's reason, without conversation text.
+        reason: String,
+    },
+    /// The server closed the connection before its answer began. It may have worked on the request, so the request is
+    /// not repeated.
+    #[error("interrupted: the server closed the connection while it worked: {reason}")]
+    Interrupted {
+        /// The operating system's reason.
         reason: String,
     },
     /// The answer began but did not reach its end.
@@ -110,6 +117,9 @@ impl ModelFailure {
                 "put the server's key into a file and name it in LanguageModel.ApiKeyFile"
             }
             Self::Refused { .. } => "check the server's log",
+            Self::Interrupted { .. } => {
+                "ask again; if it happens again, look into the server's log: it may have run out of memory"
+            }
             Self::BrokeOff { .. } | Self::Empty => "ask again",
             Self::TooMuch { limit: AnswerLimit::Calls(_) } => {
                 "ask again, choose another model, or raise LanguageModel.MaxToolCalls"

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::message::redact::redact_message;
 use crate::message::{ChatMessage, ChatRole};
 use crate::store::{ConversationStore, Finding, Profile, Summary};
+use crate::texts;
 
 /// The fraction of the room that an utterance of usual length takes at most.
 const UTTERANCE: usize = 8;
@@ -351,7 +352,7 @@ fn entry(
 /// The text of a summary for the model. None of its lines can be mistaken for a line of the system prompt.
 fn told(summary: &Summary) -> ContextMessage {
     let words = summary.text.lines().collect::<Vec<_>>().join("\n  ");
-    let text = format!("Earlier in this conversation, in short:\n  {words}");
+    let text = format!("{}\n  {words}", texts::SUMMARY);
     ChatMessage::at(ChatRole::System, text, summary.until).into()
 }
 

@@ -6,6 +6,7 @@ use crate::context::ContextMessage;
 use crate::error::Error;
 use crate::message::ChatRole;
 use crate::store::{artifact_references, blocking};
+use crate::texts;
 
 /// The fraction of a prompt that an artifact may take, and the estimated bytes of a token.
 const PART: usize = 8;
@@ -34,6 +35,10 @@ impl PromptBuilder {
         });
         let lines = read.await.ok().filter(|lines| !lines.has_more)?;
         let note = &note.message.content;
-        Some(message.with_words(&format!("{note}\nIts text:\n{}", lines.text.as_str())))
+        Some(message.with_words(&format!(
+            "{note}\n{}\n{}",
+            texts::ARTIFACT_TEXT,
+            lines.text.as_str()
+        )))
     }
 }

@@ -89,7 +89,7 @@ impl FileConversationStore {
         Self { reader, writer, clock, redactor, policy, artifact_source: None }
     }
 
-    /// The same store, which asks this source for artifacts that it does not have.
+    /// Sets a source that is asked for artifacts that this store does not have.
     #[must_use]
     pub fn with_artifact_source(self, source: Arc<dyn ArtifactSource>) -> Self {
         Self { artifact_source: Some(source), ..self }
@@ -203,7 +203,7 @@ impl FileConversationStore {
         self.write(|writer| writer.append(messages, TimestampPolicy::Own)).await
     }
 
-    /// The same for one pack. Returns `None` and stores nothing if something was stored after the number `seen`, or if the
+    /// Imports the messages of one pack. Returns `None` and stores nothing if something was stored after the number `seen`, or if the
     /// list of forgotten messages has another revision than `noted`.
     pub(crate) async fn import_after(
         &self,

@@ -347,7 +347,7 @@ impl Folder {
         }
         Err(Error::Damaged {
             place: self.directory.path().display().to_string(),
-            reason: "a thousand files that are not records hold the next records' names",
+            reason: "a thousand other files have the names that the next records would get",
         })
     }
 

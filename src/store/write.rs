@@ -125,7 +125,7 @@ impl Writer {
         })
     }
 
-    /// The same for messages of another device. They may be what keeps the conversation from being expired.
+    /// Stores messages of another device. They may be what keeps the conversation from being expired.
     pub(crate) fn receive(
         &mut self,
         mut drafts: Vec<ValidMessage>,

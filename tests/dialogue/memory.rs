@@ -163,7 +163,7 @@ fn wrong_arguments_are_answered_in_words() {
             ("read_artifact", json!({ "id": "NOTES", "lines": "few" }), "whole numbers from 1"),
             ("read_artifact", json!({ "id": "0".repeat(32) }), "No artifact of that id"),
             ("read_artifact", json!({ "id": "NOTES", "from": 9 }), "has no line 9"),
-            ("read_artifact", json!({ "id": "PICTURE" }), "is no text"),
+            ("read_artifact", json!({ "id": "PICTURE" }), "is not a text"),
             ("search_memory", json!({ "query": "x" }), "Give `words` as a text"),
             ("search_memory", json!({ "words": "unheard" }), "Nothing that was said"),
         ] {

@@ -429,17 +429,21 @@ async fn no_word_of_a_script_without_spaces_short_cut_or_decomposed_stands_in_an
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_before_the_answer_is_tried_once_more() {
+async fn a_server_that_dies_while_it_works_is_not_asked_again() {
     let stub = OllamaStub::start();
     stub.next(Answer::hanging_up());
-    let (parts, _) = read(&mut server(&stub).send(&chat().await).await.unwrap()).await;
-    assert_eq!(text(&parts), "Fine.");
+    let error = server(&stub).send(&chat().await).await.err().unwrap();
+    assert!(error.help().contains("ask again"), "{error}");
+    assert!(matches!(failure(Some(error)), ModelFailure::Interrupted { .. }));
+    assert_eq!(stub.seen(Ask::Reply).len(), 1);
+}
 
-    stub.next(Answer::hanging_up());
-    stub.next(Answer::hanging_up());
-    let error = server(&stub).send(&chat().await).await.err();
-    assert!(matches!(failure(error), ModelFailure::Unreachable(_)));
-    assert_eq!(stub.seen(Ask::Reply).len(), 4);
+#[tokio::test]
+async fn what_only_reads_is_asked_again_when_the_connection_breaks() {
+    let stub = OllamaStub::start();
+    stub.next_to(Ask::Running, Answer::hanging_up());
+    assert!(server(&stub).running().await.is_ok());
+    assert_eq!(stub.seen(Ask::Running).len(), 2);
 }
 
 #[tokio::test]

@@ -200,7 +200,7 @@ fn is_sly(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The same JSON with such characters escaped. They occur only in strings.
+/// JSON in which such characters are escaped. They occur only in strings.
 fn escaped(json: &str) -> Cow<'_, str> {
     if !json.contains(is_sly) {
         return Cow::Borrowed(json);
@@ -225,7 +225,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect::<String>().into()
 }
 
-/// The same without line breaks.
+/// The text without line breaks and without characters that could control a terminal.
 pub(crate) fn one_line(text: &str) -> String {
     printable(text).replace(|c: char| c.is_control(), " ")
 }

@@ -23,7 +23,7 @@ use crate::sampling::Round;
 use crate::tool::context_chat;
 use crate::{completion, page, prompts, resources, tool};
 
-const INSTRUCTIONS: &str = "\
+pub(crate) const INSTRUCTIONS: &str = "\
 Each context is a conversation in which the model keeps one personality; its history is stored encrypted on this machine. \
 Make one with context-manage (create_from_preset or create), talk in it with context-chat, keep notes in it with \
 context-remember, find things again with context-search, \

@@ -114,3 +114,75 @@ pub(crate) fn json(output: &impl Serialize) -> Result<Value, Fault> {
 pub(crate) fn needed<T>(argument: Option<T>, name: &str, action: &str) -> Result<T, Fault> {
     argument.ok_or_else(|| Fault::new(format!("{name} is required for {action} action")))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+    use crate::{prompts, server};
+
+    #[test]
+    fn every_text_for_a_model_is_as_a_person_has_read_it() {
+        let mut all = String::from(
+            "Every text that the MCP server gives to a model. Read what has changed aloud before you accept it:\n\
+             SOTTOVOCE_BLESS=1 cargo test -p sottovoce-mcp --lib every_text\n",
+        );
+        let _ = write!(all, "\n== instructions\n{}\n", server::INSTRUCTIONS);
+        for tool in ALL.iter() {
+            let (title, about) = (tool.title.as_deref(), tool.description.as_deref());
+            let _ = write!(
+                all,
+                "\n== tool {}: {}\n{}\n",
+                tool.name,
+                title.unwrap_or_default(),
+                about.unwrap_or_default()
+            );
+            for (name, schema) in
+                [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())]
+            {
+                let Some(schema) = schema else { continue };
+                descriptions(&mut all, name, &Value::Object((**schema).clone()));
+            }
+        }
+        for prompt in prompts::list() {
+            let _ = write!(all, "\n== prompt {}\n", prompt.name);
+            let given = prompt.arguments.unwrap_or_default();
+            let given: JsonObject = given
+                .into_iter()
+                .map(|argument| (argument.name.clone(), format!("[{}]", argument.name).into()))
+                .collect();
+            let result = prompts::get(&prompt.name, Some(&given)).unwrap();
+            for message in result.messages {
+                let text = serde_json::to_value(&message.content).unwrap();
+                let _ = writeln!(all, "{}", text["text"].as_str().unwrap());
+            }
+        }
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/texts-for-models.txt");
+        if std::env::var_os("SOTTOVOCE_BLESS").is_some() {
+            std::fs::write(file, &all).unwrap();
+        }
+        assert_eq!(all, std::fs::read_to_string(file).unwrap());
+    }
+
+    /// The descriptions in a schema, each behind its path.
+    fn descriptions(all: &mut String, path: &str, schema: &Value) {
+        match schema {
+            Value::Object(fields) => {
+                if let Some(Value::String(about)) = fields.get("description") {
+                    let _ = writeln!(all, "{path}: {about}");
+                }
+                for (name, field) in fields {
+                    let skipped = ["properties", "items", "$defs", "anyOf", "oneOf"];
+                    let path = match skipped.contains(&name.as_str()) {
+                        true => path.to_owned(),
+                        false => format!("{path}.{name}"),
+                    };
+                    descriptions(all, &path, field);
+                }
+            }
+            Value::Array(parts) => parts.iter().for_each(|part| descriptions(all, path, part)),
+            _ => {}
+        }
+    }
+}

@@ -103,6 +103,8 @@ pub(crate) enum Failed {
     Unreachable(String),
     /// The answer says that it comes from other people's machines, and those may not be asked.
     Remote,
+    /// The model server closed the connection before its answer began; with the operating system's reason.
+    Interrupted(String),
     /// The client left, or this server stops.
     Ended,
 }
@@ -155,7 +157,7 @@ impl Upstream {
         url.set_query(query);
         // The builder moves user name and password from the address into a header.
         let request = self.client.request(method, url).build();
-        let mut request = request.map_err(|error| unreachable(&error.without_url()))?;
+        let mut request = request.map_err(failed)?;
         let is_kept = |name: &HeaderName| {
             !NOT_FORWARDED.contains(name) && !name.as_str().starts_with(PERSONAL)
         };
@@ -258,12 +260,12 @@ pub(crate) async fn relay(
             if let Some(recorder) = &recorder {
                 recorder.failed(ErrorKind::ModelUnreachable).await;
             }
-            let failed = match sent {
+            let reason = match sent {
                 Ok((_, first)) if !first.is_empty() => Failed::Remote,
                 Ok(_) => Failed::Unreachable("it wants to speak another protocol".to_owned()),
-                Err(error) => unreachable(&error.without_url()),
+                Err(error) => failed(error),
             };
-            return drop(head.send(Err(failed)));
+            return drop(head.send(Err(reason)));
         }
     };
     if !response.status().is_success()
@@ -390,13 +392,18 @@ async fn giving_way<T>(
     waited_for.await
 }
 
-/// The operating system's reason. The layers above it add nothing.
-fn unreachable(error: &dyn std::error::Error) -> Failed {
-    let mut cause = error;
+/// With the operating system's reason. The layers above it add nothing.
+fn failed(error: reqwest::Error) -> Failed {
+    let is_reached = error.is_request() && !error.is_connect();
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
     while let Some(source) = cause.source() {
         cause = source;
     }
-    Failed::Unreachable(cause.to_string())
+    match is_reached {
+        true => Failed::Interrupted(cause.to_string()),
+        false => Failed::Unreachable(cause.to_string()),
+    }
 }
 
 impl std::fmt::Debug for Upstream {

@@ -271,6 +271,13 @@ impl Handler {
                 error(is_openai, StatusCode::BAD_GATEWAY, &reason)
             }
             Failed::Remote => error(is_openai, StatusCode::FORBIDDEN, REMOTE),
+            Failed::Interrupted(why) => {
+                let reason = format!(
+                    "interrupted: the model server closed the connection while it worked: {why}; ask again, and look into its log"
+                );
+                tracing::warn!(error = %why, "the model server closed the connection while it worked");
+                error(is_openai, StatusCode::BAD_GATEWAY, &reason)
+            }
             Failed::Ended => {
                 error(is_openai, StatusCode::SERVICE_UNAVAILABLE, "this server is stopping")
             }

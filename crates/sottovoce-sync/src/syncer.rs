@@ -52,7 +52,7 @@ impl Syncer {
         Self { home: Home { conversations, clock, random }, remote }
     }
 
-    /// The same with other random numbers than the system's, so that a test can be repeated.
+    /// Sets other random numbers than the system's, so that a test can be repeated.
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn with_random(mut self, random: Arc<dyn Fn() -> Option<u128> + Send + Sync>) -> Self {
@@ -111,7 +111,7 @@ impl Syncer {
         self.sync_with(Thoroughness::Full, progress).await
     }
 
-    /// The same with fewer requests, to be repeated often: it looks for no new devices, and tells others only now and
+    /// Syncs with fewer requests, to be repeated often: it looks for no new devices, and tells others only now and
     /// then what was read here.
     ///
     /// # Errors

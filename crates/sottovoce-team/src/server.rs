@@ -92,7 +92,7 @@ impl Server {
         self.json(path, response).await
     }
 
-    /// The same without an answer.
+    /// Sends a request whose answer has no body.
     pub(crate) async fn change(
         &self,
         method: Method,

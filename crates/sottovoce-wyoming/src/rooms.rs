@@ -30,7 +30,7 @@ impl Rooms {
         self
     }
 
-    /// The same with another default.
+    /// Sets the conversation of satellites without one of their own.
     #[must_use]
     pub fn otherwise(mut self, default: Scope) -> Self {
         self.default = default;

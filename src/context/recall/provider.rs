@@ -14,6 +14,7 @@ use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, P
 use crate::error::Result;
 use crate::message::ChatRole;
 use crate::store::{ConversationStore, Profile, StoredMessage};
+use crate::texts;
 
 /// The tokens of the messages that are brought in, unless set otherwise.
 const TOKENS: usize = 256;
@@ -25,7 +26,6 @@ const LONGEST: usize = 400;
 const NEAR: usize = 160;
 /// How many messages are read for what was said just before.
 const LATELY: usize = 8;
-const HEADING: &str = "From earlier conversations, as far as it may help";
 
 /// Brings in the messages from earlier in the conversation that fit the utterance, with their day and speaker, beside
 /// the utterance. Most utterances need none: then it brings in nothing.
@@ -123,7 +123,7 @@ impl ContextProvider for RecallContextProvider {
         }
         let mut context = Context::new(messages, "said earlier");
         context.skipped = found.skipped;
-        Ok(context.under(HEADING))
+        Ok(context.under(texts::RECALLED))
     }
 }
 

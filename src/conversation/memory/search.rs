@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::message::{ChatMessage, ChatRole};
 use crate::model::render::said_when;
 use crate::store::StoredMessage;
+use crate::texts;
 
 /// The most messages that a search returns.
 const HITS: usize = 8;
@@ -27,7 +28,7 @@ impl Conversation {
     ) -> Result<ToolOutput> {
         let words = arguments.text("words").filter(|words| !words.trim().is_empty());
         let Some(words) = words else {
-            return Ok("Give `words` as a text.".to_owned().into());
+            return Ok(texts::SEARCH_USAGE.to_owned().into());
         };
         let hits = self.recalled(&words, sight.utterance).await?;
         let mut told = Zeroizing::new(String::with_capacity(sight.most + 64));
@@ -41,12 +42,9 @@ impl Conversation {
             numbers.push(hit.stored.seq.to_string());
         }
         if numbers.is_empty() {
-            return Ok("Nothing that was said has any of these words.".to_owned().into());
+            return Ok(texts::NOTHING_FOUND.to_owned().into());
         }
-        Ok(ToolOutput {
-            told: told.to_string(),
-            kept: format!("(Found what was said in the messages {})", numbers.join(", ")),
-        })
+        Ok(ToolOutput { told: told.to_string(), kept: texts::messages_found(&numbers) })
     }
 
     /// Finds the messages that fit the words best. Leaves out what no prompt would hold: messages that were cleared,
@@ -84,7 +82,7 @@ impl Conversation {
 fn line(message: &ChatMessage, most: usize) -> String {
     let from = match (message.role, message.speaker()) {
         (ChatRole::User, Some(speaker)) => speaker,
-        (ChatRole::System, _) => "note",
+        (ChatRole::System, _) => texts::NOTE,
         (role, _) => role.as_str(),
     };
     let mut words = message.content.split_whitespace().collect::<Vec<_>>().join(" ");

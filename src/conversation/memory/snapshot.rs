@@ -11,14 +11,9 @@ use crate::conversation::summary::writer::WritingTask;
 use crate::error::{Error, Result};
 use crate::store::record::id_prefix;
 use crate::store::{Profile, RestoreThreads, SavedMessage, Snapshot, StoredMessage};
+use crate::texts;
 
-const SNAPSHOT: WritingTask = WritingTask {
-    system: "You write_summary conversations. Reply with two to four sentences and nothing else: what was talked about, \
-        what was decided or done, and what is still open.",
-    asked: "Summarize the conversation above.",
-    sentences: 4,
-    longest: 1000,
-};
+const SNAPSHOT: WritingTask = WritingTask { text: texts::SNAPSHOT, sentences: 4, longest: 1000 };
 
 impl Conversation {
     /// Saves the messages of all threads within the window and since the last clear, with a summary by the model.

@@ -8,6 +8,7 @@ use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::{ARTIFACT, ChatMessage, TOOL};
 use crate::store::{ArtifactKind, NewArtifact};
+use crate::texts;
 
 /// How much of a long result's beginning stays in its message, in characters.
 const BEGINNING: usize = 240;
@@ -30,11 +31,10 @@ impl Conversation {
         let beginning: String = String::from_utf8_lossy(&content).chars().take(BEGINNING).collect();
         let added = store.add_artifact(new, Box::new(Cursor::new(content))).await?;
         let artifact = &added.artifact;
-        message.content = format!(
-            "{} is kept as {}; it begins: {}…",
-            artifact.description(),
-            artifact.reference(),
-            beginning.split_whitespace().collect::<Vec<_>>().join(" "),
+        message.content = texts::long_result(
+            &artifact.description(),
+            &artifact.reference(),
+            &beginning.split_whitespace().collect::<Vec<_>>().join(" "),
         );
         message.metadata.insert(ARTIFACT.to_owned(), artifact.id.clone());
         Ok(message)

@@ -11,13 +11,10 @@ use crate::error::{Error, Result};
 use crate::message::ToolCall;
 use crate::prompt::Prompt;
 use crate::store::{ArtifactLines, blocking, find_artifact};
+use crate::texts::{self, LinesLeft};
 
 /// The shortest abbreviation of an id with which a person may name an artifact to the model.
 const SHORTEST_ID: usize = 6;
-
-/// The result of a call that came together with calls of the host's functions.
-pub(crate) const CALL_ALONE: &str =
-    "This function was not run. Call it by itself, without other functions.";
 
 /// The definitions of the functions. They are the same in every request.
 pub(crate) fn definitions() -> Vec<Value> {
@@ -31,20 +28,20 @@ pub(crate) fn definitions() -> Vec<Value> {
     vec![
         function(
             READ_ARTIFACT,
-            "Reads lines of a text that a message refers to as artifact://ID.",
+            texts::READ_ARTIFACT,
             "id",
             json!({
-                "id": { "type": "string", "description": "the ID behind artifact://" },
-                "from": { "type": "integer", "description": "the first line; 1 unless given" },
-                "lines": { "type": "integer", "description": "how many; as many as fit unless given" },
+                "id": { "type": "string", "description": texts::READ_ARTIFACT_ID },
+                "from": { "type": "integer", "description": texts::READ_ARTIFACT_FROM },
+                "lines": { "type": "integer", "description": texts::READ_ARTIFACT_LINES },
             }),
         ),
         #[cfg(feature = "recall")]
         function(
             SEARCH_MEMORY,
-            "Finds what was said earlier in this conversation and is not shown here.",
+            texts::SEARCH,
             "words",
-            json!({ "words": { "type": "string", "description": "a few words that were said" } }),
+            json!({ "words": { "type": "string", "description": texts::SEARCH_WORDS } }),
         ),
     ]
 }
@@ -85,7 +82,7 @@ impl Conversation {
         };
         looked.unwrap_or_else(|error| {
             tracing::warn!(%error, "a function of the conversation failed");
-            "It cannot be read.".to_owned().into()
+            texts::CALL_FAILED.to_owned().into()
         })
     }
 
@@ -98,11 +95,10 @@ impl Conversation {
         let (Some(given), Ok(from), Ok(lines)) =
             (given, arguments.number("from"), arguments.number("lines"))
         else {
-            let usage = "Give `id` as a text, and `from` and `lines` as whole numbers from 1.";
-            return Ok(usage.to_owned().into());
+            return Ok(texts::READ_ARTIFACT_USAGE.to_owned().into());
         };
         let given = given.trim().trim_start_matches("artifact://");
-        let none = || ToolOutput::from("No artifact of that id is referred to here.".to_owned());
+        let none = || ToolOutput::from(texts::NO_ARTIFACT.to_owned());
         let id = match find_artifact(&*self.store, given).await {
             Ok(id) => id,
             Err(Error::NoSuchArtifact { .. }) => return Ok(none()),
@@ -117,7 +113,7 @@ impl Conversation {
         let about =
             contents.artifact().description().split_whitespace().collect::<Vec<_>>().join(" ");
         if !contents.artifact().is_text() {
-            return Ok(format!("{about} is no text.").into());
+            return Ok(texts::not_text(&about).into());
         }
         let reference = contents.artifact().reference();
         let (from, lines) = (from.unwrap_or(1), lines.unwrap_or(u64::MAX));
@@ -128,16 +124,16 @@ impl Conversation {
         });
         let ArtifactLines { text, first, last, is_cut, has_more, .. } = found.await?;
         if text.is_empty() {
-            return Ok(format!("{about} has no line {first}, or there is no room for more.").into());
+            return Ok(texts::no_line(&about, first).into());
         }
-        let told = match (is_cut, has_more) {
-            (true, _) => format!("\n(Line {last} is longer than what fits, and cut here.)"),
-            (_, true) => format!("\n(There is more from line {} on.)", last + 1),
-            _ => String::new(),
+        let rest = match (is_cut, has_more) {
+            (true, _) => LinesLeft::Cut,
+            (_, true) => LinesLeft::More,
+            _ => LinesLeft::None,
         };
         Ok(ToolOutput {
-            told: format!("{about}, lines {first} to {last}:\n{}{told}", text.as_str()),
-            kept: format!("(Read lines {first} to {last} of {about}: {reference})"),
+            told: texts::lines_read(&about, (first, last), &text, rest),
+            kept: texts::lines_were_read((first, last), &about, &reference),
         })
     }
 }

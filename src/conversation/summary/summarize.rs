@@ -13,24 +13,11 @@ use crate::conversation::summary::writer::WritingTask;
 use crate::error::{ModelFailure, Result};
 use crate::prompt::Receipt;
 use crate::store::{Profile, StoredMessage, Summary};
+use crate::texts;
 
-const SUMMARIZE: WritingTask = WritingTask {
-    system: "You keep the memory of a voice assistant. You are given part of a conversation. Reply with a summary of \
-        it, in at most ten short sentences and nothing else. Keep names, numbers, dates, wishes, promises and \
-        whatever is still open; leave out greetings and small talk.",
-    asked: "Summarize what was said above in a few short sentences.",
-    sentences: 12,
-    longest: 2400,
-};
+const SUMMARIZE: WritingTask = WritingTask { text: texts::SUMMARIZE, sentences: 12, longest: 2400 };
 
-const SHORTEN: WritingTask = WritingTask {
-    system: "You keep the memory of a voice assistant. You are given its notes, the oldest first. Reply with shorter \
-        notes, in at most ten short sentences and nothing else. Keep names, numbers, dates, wishes, promises and \
-        whatever is still open; where notes contradict each other, the later one holds.",
-    asked: "Write the notes above anew, in fewer words.",
-    sentences: 16,
-    longest: 2400,
-};
+const SHORTEN: WritingTask = WritingTask { text: texts::SHORTEN, sentences: 16, longest: 2400 };
 
 /// The most messages that summarizing looks back.
 const FARTHEST: usize = 1 << 14;

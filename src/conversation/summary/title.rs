@@ -4,14 +4,9 @@ use crate::conversation::Conversation;
 use crate::conversation::summary::writer::WritingTask;
 use crate::error::{Error, Result};
 use crate::store::Profile;
+use crate::texts;
 
-const TITLE: WritingTask = WritingTask {
-    system: "You name conversations. Reply with a title of two to six words and nothing else: no quotation marks, no \
-        full stop.",
-    asked: "Name the conversation above.",
-    sentences: 1,
-    longest: 80,
-};
+const TITLE: WritingTask = WritingTask { text: texts::TITLE, sentences: 1, longest: 80 };
 
 /// The number of newest messages that a title is made from.
 const LOOKED_AT: usize = 64;

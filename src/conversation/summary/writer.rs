@@ -11,15 +11,14 @@ use crate::message::{ChatMessage, ChatRole};
 use crate::model::render::StampFilter;
 use crate::model::{ReplyPart, ThinkingFilter};
 use crate::prompt::Prompt;
+use crate::texts::TaskText;
 
 /// The assumed window, in tokens, of a model whose window is not known.
 const WINDOW: u32 = 2048;
 
 /// A writing task.
 pub(crate) struct WritingTask {
-    pub(crate) system: &'static str,
-    /// The instruction after the messages: small models follow what they read last.
-    pub(crate) asked: &'static str,
+    pub(crate) text: TaskText,
     /// The most sentences to use from the answer.
     pub(crate) sentences: usize,
     /// The most characters to use from an answer without a sentence end.
@@ -42,9 +41,9 @@ impl Conversation {
         lines: &str,
     ) -> Result<Zeroizing<String>> {
         let binding = self.binding()?;
-        let asked = format!("{lines}\n\n{}", task.asked);
+        let asked = format!("{lines}\n\n{}", task.text.asked);
         let prompt = Prompt {
-            system: task.system.to_owned(),
+            system: task.text.system.to_owned(),
             context: Vec::new(),
             user_input: ChatMessage::new(ChatRole::User, asked, &self.clock.now()),
             since: Vec::new(),

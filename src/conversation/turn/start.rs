@@ -10,13 +10,13 @@ use tokio::sync::OwnedMutexGuard;
 use super::task::TurnTask;
 use crate::context::ContextMessage;
 use crate::conversation::Conversation;
-use crate::conversation::memory::tools::CALL_ALONE;
 use crate::conversation::turn::answer::{Answer, TurnOutcome};
 use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished, beginning};
 use crate::error::{Error, Result, joined};
 use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Utterance;
 use crate::store::StoredMessage;
+use crate::texts;
 
 /// How many messages are read to find an utterance and what followed it.
 const A_LONG_EXCHANGE: usize = 256;
@@ -336,7 +336,8 @@ impl Conversation {
         }
         let mut results = results.into_iter();
         let messages = calls.iter().map(|call| {
-            let result = if is_own(call) { Some(CALL_ALONE.to_owned()) } else { results.next() };
+            let result =
+                if is_own(call) { Some(texts::CALL_ALONE.to_owned()) } else { results.next() };
             let result = result.unwrap_or_default();
             let mut message = self.message(ChatRole::Tool, result);
             message.tool_call_id = Some(call.id.clone()).filter(|id| !id.is_empty());

@@ -106,7 +106,7 @@ impl LastUtterance {
 
 impl fmt::Debug for LastUtterance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LastHeard")
+        f.write_str("LastUtterance")
     }
 }
 

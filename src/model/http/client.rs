@@ -111,22 +111,26 @@ impl HttpClient {
         path: &'static str,
         body: Option<String>,
     ) -> Result<Answer> {
-        let request = self.request(method, path, body)?;
         let mut waits = BUSY.into_iter();
-        let mut tried = false;
+        // A model that is asked twice computes, and costs, twice. What only reads may be asked again.
+        let mut may_repeat = method == Method::GET;
+        let request = self.request(method, path, body)?;
         loop {
             let sent = timeout(self.silence, self.client.execute(again(&request)));
             let response = match sent.await {
                 Err(_) => return Err(self.timed_out()),
-                // If the server was restarted since the last request, the kept connection is closed. Try once more.
-                Ok(Err(error)) if !tried && !error.is_connect() => {
+                Ok(Err(error)) if may_repeat && !error.is_connect() => {
                     tracing::debug!(path, "the connection broke; trying another");
-                    tried = true;
+                    may_repeat = false;
                     continue;
                 }
                 Ok(Err(error)) => {
-                    return Err(self
-                        .fail(ModelFailure::Unreachable(innermost(&error.without_url()).into())));
+                    let is_connect = error.is_connect();
+                    let cause = innermost(&error.without_url());
+                    return Err(self.fail(match is_connect {
+                        true => ModelFailure::Unreachable(cause.into()),
+                        false => ModelFailure::Interrupted { reason: cause },
+                    }));
                 }
                 Ok(Ok(response)) => response,
             };

@@ -62,6 +62,7 @@ fn watch<T>(stale: &AtomicBool, result: Result<T>) -> Result<T> {
         && matches!(
             failure,
             ModelFailure::Unreachable(_)
+                | ModelFailure::Interrupted { .. }
                 | ModelFailure::BrokeOff { .. }
                 | ModelFailure::TimedOut { .. }
                 | ModelFailure::NoSuchModel { .. }

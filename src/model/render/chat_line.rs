@@ -8,9 +8,8 @@ use super::time::{self, Log};
 use crate::context::{ContextMessage, Placement};
 use crate::message::{ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Prompt;
-
-/// The default heading above retrieved messages.
-const RELEVANT: &str = "Possibly relevant";
+use crate::texts;
+use crate::texts::RELEVANT;
 
 /// A message of a chat request. Providers write tool calls differently.
 #[derive(Serialize)]
@@ -97,7 +96,7 @@ pub(super) fn stamped(message: &ChatMessage, said: &str) -> String {
     let words = indented(&message.content);
     let from = match message.role {
         ChatRole::User => speaker(message),
-        ChatRole::System => Some("note".to_owned()),
+        ChatRole::System => Some(texts::NOTE.to_owned()),
         ChatRole::Assistant | ChatRole::Tool => Some(message.role.as_str().to_owned()),
     };
     match from {

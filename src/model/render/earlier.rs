@@ -4,8 +4,7 @@ use super::chat_line::stamped;
 use super::time::{self, Log};
 use crate::context::Context;
 use crate::message::ChatRole;
-
-const HEADING: &str = "Possibly relevant";
+use crate::texts;
 
 /// The messages of a context as one text: its heading, then a line for each message with its time, as in a log, and
 /// who said it. For a host that adds them to a prompt of its own. Messages without words and the results of tools are
@@ -28,7 +27,7 @@ pub fn earlier_text(context: &Context) -> String {
     if text.is_empty() {
         return text;
     }
-    format!("{}:\n{text}", context.heading.as_deref().unwrap_or(HEADING))
+    format!("{}:\n{text}", context.heading.as_deref().unwrap_or(texts::RELEVANT))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer, time};
 use crate::context::Placement;
 use crate::message::{ChatMessage, ToolCall};
 use crate::prompt::Prompt;
+use crate::texts;
 
 /// Renders one text: the context line by line, the current time, the utterance. It suits models without a chat
 /// template, and readers. With [`OllamaChatRenderer`](super::OllamaChatRenderer) a server can reuse more of the last
@@ -39,14 +40,14 @@ impl OllamaPromptRenderer {
         let remembered = prompt.placed(Placement::Stable).chain(prompt.placed(Placement::History));
         let mut text = remembered.map(line).collect::<String>();
         if !text.is_empty() {
-            text = format!("Previous context:\n{text}\n");
+            text = format!("{}\n{text}\n", texts::CONTEXT);
         }
         text.push_str(&chat_line::found(prompt));
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "Current time: {}", time::of_now(&prompt.now));
+        let _ = writeln!(text, "{} {}", texts::TIME, time::of_now(&prompt.now));
         text.push_str(&line(&prompt.user_input));
         text.extend(prompt.since.iter().map(|message| line(message.message())));
-        text.push_str("Assistant:");
+        text.push_str(texts::ANSWER);
         text
     }
 }

@@ -8,6 +8,7 @@ use super::chat_line;
 use crate::context::ContextMessage;
 use crate::message::ChatMessage;
 use crate::prompt::Prompt;
+use crate::texts;
 
 const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
@@ -27,7 +28,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// The words beside speakers' names that a stamp may contain.
-const ROLES: [&str; 5] = ["note", "user", "assistant", "system", "tool"];
+const ROLES: [&str; 5] = [texts::NOTE, "user", "assistant", "system", "tool"];
 
 /// The most bytes of white space before a stamp.
 const BLANK: usize = 32;

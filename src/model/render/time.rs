@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 
 use crate::message::ChatMessage;
 use crate::prompt::Prompt;
+use crate::texts;
 
 /// The local time of a message if its offset is known; else UTC.
 pub(super) fn of_message(message: &ChatMessage) -> Zoned {
@@ -71,8 +72,7 @@ impl Log {
         let pause = moment.timestamp().duration_since(last.timestamp());
         match pause.as_hours() {
             hours if pause < PAUSE || hours < 0 => time,
-            hours @ ..48 => format!("{time}, {hours} hours later"),
-            hours => format!("{time}, {} days later", hours / 24),
+            hours => time + &texts::pause(hours),
         }
     }
 }

@@ -69,7 +69,7 @@ impl fmt::Debug for ArtifactContents {
 /// The contents of a sealed file, segment by segment.
 pub(crate) struct Text {
     source: Box<dyn Source>,
-    cache: StreamOpener,
+    opener: StreamOpener,
     size: u64,
     position: u64,
     /// The open segment: its number and its plaintext.
@@ -77,9 +77,9 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new(source: Box<dyn Source>, cache: StreamOpener) -> Self {
+    pub(crate) fn new(source: Box<dyn Source>, opener: StreamOpener) -> Self {
         let size = text_length(source.size()).unwrap_or(0);
-        Self { source, cache, size, position: 0, open: None }
+        Self { source, opener, size, position: 0, open: None }
     }
 
     /// The rest of the segment that has the next byte; empty at the end.
@@ -103,13 +103,13 @@ impl Text {
     ) -> io::Result<Zeroizing<Vec<u8>>> {
         // The buffer never grows: growing would leave unwiped copies.
         let mut text = buffer.unwrap_or_else(|| Zeroizing::new(Vec::with_capacity(SEGMENT)));
-        let (start, length) = self.cache.bounds(segment);
+        let (start, length) = self.opener.bounds(segment);
         text.resize(length, 0);
         let changed = || io::Error::new(io::ErrorKind::InvalidData, CHANGED);
         if self.source.read_at(start, &mut text)? != length {
             return Err(changed());
         }
-        self.cache.open(segment, &mut text).ok_or_else(changed)?;
+        self.opener.open(segment, &mut text).ok_or_else(changed)?;
         Ok(text)
     }
 }
@@ -162,17 +162,17 @@ pub(crate) fn opener(
     let scope = folder.scope.parts();
     for key in folder.sealing_keys()? {
         let key = key?;
-        let Some(cache) = StreamOpener::new(key, &associated(&scope, id), &header, sealed) else {
+        let Some(opener) = StreamOpener::new(key, &associated(&scope, id), &header, sealed) else {
             continue;
         };
         // Opening a segment is the only way to test the key.
-        let (start, length) = cache.bounds(0);
+        let (start, length) = opener.bounds(0);
         let mut first = Zeroizing::new(vec![0; length]);
         if let Err(error) = source.read_at(start, &mut first) {
             return Ok(Err(FindingKind::Unreadable(error.kind())));
         }
-        if cache.open(0, &mut first).is_some() {
-            return Ok(Ok((cache, key.id().to_owned())));
+        if opener.open(0, &mut first).is_some() {
+            return Ok(Ok((opener, key.id().to_owned())));
         }
     }
     Ok(Err(FindingKind::Unopenable))
@@ -191,8 +191,8 @@ pub(crate) fn open(
     if text_length(source.size()) != Some(artifact.size) {
         return Ok(Err(FindingKind::Damaged("it is not as long as it was")));
     }
-    let cache = opener(folder, &artifact.id, &*source)?;
-    Ok(cache.map(|(cache, _)| ArtifactContents::new(artifact, Text::new(source, cache))))
+    let opened = opener(folder, &artifact.id, &*source)?;
+    Ok(opened.map(|(opener, _)| ArtifactContents::new(artifact, Text::new(source, opener))))
 }
 
 /// The digest of the contents, read piece by piece. The inner error says what is wrong with them.

@@ -26,28 +26,28 @@ impl Batch {
         Self { expected: state.revision, ..Self::default() }
     }
 
-    /// The same, which also writes a document in place of the one before.
+    /// Adds a document, which replaces the one before.
     #[must_use]
     pub fn write(mut self, id: impl Into<DocumentId>, bytes: Zeroizing<Vec<u8>>) -> Self {
         self.documents.push((id.into(), Some(bytes)));
         self
     }
 
-    /// The same, which also deletes a document.
+    /// Adds the deletion of a document.
     #[must_use]
     pub fn remove(mut self, id: impl Into<DocumentId>) -> Self {
         self.documents.push((id.into(), None));
         self
     }
 
-    /// The same, which also adds messages. Their numbers follow the state's last number without a gap.
+    /// Adds messages. Their numbers follow the state's last number without a gap.
     #[must_use]
     pub fn append(mut self, messages: impl IntoIterator<Item = Arc<StoredMessage>>) -> Self {
         self.messages.extend(messages);
         self
     }
 
-    /// The same, which also deletes the messages with these numbers for ever.
+    /// Adds the deletion of the messages with these numbers, for ever.
     #[must_use]
     pub fn delete(mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) -> Self {
         self.deletions.extend(seqs.into_iter());

@@ -19,13 +19,13 @@ impl Default for StorePolicy {
 }
 
 impl StorePolicy {
-    /// The same with other limits for conversations that have none of their own.
+    /// Sets the limits of conversations that have none of their own.
     #[must_use]
     pub fn retention(self, retention: Retention) -> Self {
         Self { retention, ..self }
     }
 
-    /// The same with another size limit.
+    /// Sets the size limit of a message.
     #[must_use]
     pub fn max_message_bytes(self, max_message_bytes: usize) -> Self {
         Self { max_message_bytes, ..self }

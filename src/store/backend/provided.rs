@@ -66,7 +66,7 @@ impl View {
         self.change_after(Batch::new(&self.state), change)
     }
 
-    /// The same after the documents of a batch.
+    /// Changes the settings after the documents of a batch.
     pub(crate) fn change_after(
         &mut self,
         batch: Batch,
@@ -112,7 +112,7 @@ fn parse<T: serde::de::DeserializeOwned>(id: &DocumentId, bytes: &[u8]) -> Resul
 /// Hands over the messages with these numbers, some thousand at a time.
 ///
 /// # Errors
-/// Where one cannot be read now that another key, a newer program or another time may give, if `is_strict`.
+/// If `is_strict`: when a message cannot be read now, but could be with another key or a newer program, or later.
 async fn survey(
     store: &(impl StoreBackend + ?Sized),
     seqs: &SeqSet,

@@ -228,11 +228,11 @@ impl Committer<'_> {
 
     fn put_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
         profile.take_revision(&tail.profile, tail.head.profile());
-        self.restore_profile(tail, profile)
+        self.write_profile(tail, profile)
     }
 
     /// Replaces the settings and keeps their revision. They also record the conversation's highest number.
-    pub(crate) fn restore_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
+    pub(crate) fn write_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
         put(self, &tail.profile, &mut profile)?;
         profile.seq = tail.last_seq;
         let plaintext = profile.without_presets().to_plaintext()?;

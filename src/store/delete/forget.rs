@@ -84,7 +84,7 @@ pub(crate) fn erase(
     erase_surveyed(reader, committer, tail, seqs, &refs)
 }
 
-/// The same for messages that were surveyed already.
+/// Erases messages that were surveyed already.
 pub(crate) fn erase_surveyed(
     reader: &Reader,
     committer: &Committer<'_>,
@@ -153,7 +153,7 @@ pub(crate) fn finish(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     remove_erased(committer.folder, &names, &tail.erased).map(drop)
 }
 
-/// The same for packs that may hold forgotten messages. Returns those that do.
+/// Finishes what was forgotten in packs. Returns the packs that hold forgotten messages.
 pub(crate) fn settle_packed(
     committer: &Committer<'_>,
     tail: &mut Tail,

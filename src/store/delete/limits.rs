@@ -118,7 +118,7 @@ impl LimitsEffect {
         self.check_state(&LimitsState::of(reader, tail, retention)?)
     }
 
-    /// The same for the state as it is now.
+    /// Checks the limits against the state as it is now.
     pub(crate) fn check_state(&self, now: &LimitsState) -> Result<()> {
         // Of a conversation that was never written to there is no state.
         let is_same = self.state.as_ref().map_or(now.last_seq == 0, |then| then == now);

@@ -127,7 +127,7 @@ fn ids(text: &str) -> impl Iterator<Item = String> {
     artifact_references(text).map(str::to_owned)
 }
 
-/// The same for contents that are read in pieces. Only the last few bytes are carried over.
+/// The artifacts that contents refer to. They are read in pieces, and only the last few bytes are carried over.
 fn in_contents(mut contents: impl Read) -> std::io::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let mut text = Zeroizing::new(Vec::with_capacity(PIECE + 2 * REFERENCE));

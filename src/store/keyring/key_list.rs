@@ -101,7 +101,7 @@ impl Entry {
         Ok(self.find_with(keys)?.map(|(_, bytes)| bytes))
     }
 
-    /// The same, with the position of the matching key.
+    /// The key's bytes, and the position of the given key that matches.
     pub(crate) fn find_with(
         &self,
         keys: &[Arc<EncryptionKey>],

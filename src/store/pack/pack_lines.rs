@@ -65,7 +65,7 @@ impl<'a> PackLines<'a> {
         self.at
     }
 
-    /// The offset of the first line whose record is not `before` something, found by binary search. PackLines must be
+    /// The offset of the first line whose record is not `before` something, found by binary search. Lines must be
     /// sorted by that property; otherwise the result may be any line.
     pub(crate) fn first_after(pack: &'a Pack, before: impl Fn(RecordName) -> bool) -> Result<u64> {
         Self::first_within(pack, 0..pack.size(), before)
@@ -89,7 +89,7 @@ impl<'a> PackLines<'a> {
         Self::first_within(pack, low..high, before)
     }
 
-    /// [`first_after`](Self::first_after) within a part. PackLines that start before the part are `before`. PackLines that start
+    /// [`first_after`](Self::first_after) within a part. Lines that start before the part are `before`. Lines that start
     /// at its end or later are not.
     fn first_within(
         pack: &'a Pack,
@@ -130,7 +130,7 @@ impl<'a> PackLines<'a> {
         Ok(line.filter(|line| line.name.is_some_and(before)).map(|line| line.span.start))
     }
 
-    /// The lines from a time on. PackLines are sorted by time.
+    /// The lines from a time on. Lines are sorted by time.
     pub(crate) fn since(pack: &'a Pack, time: NameTime) -> Result<Self> {
         Ok(Self::starting_at(pack, Self::first_after(pack, |name| name.time < time)?))
     }

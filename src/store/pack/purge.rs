@@ -16,7 +16,7 @@ use crate::store::record::seq_set::SeqSet;
 pub(crate) struct PurgeOutcome {
     /// Numbers of the messages whose lines were removed. A number may occur twice.
     pub(crate) removed: Vec<u64>,
-    /// PackLines and packs that could not be removed.
+    /// Lines and packs that could not be removed.
     pub(crate) left: Vec<Finding>,
 }
 

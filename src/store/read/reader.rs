@@ -209,7 +209,7 @@ impl Reader {
         self.folder.settled(alone)?.flatten().ok_or_else(|| unstable_folder(&self.folder))
     }
 
-    /// The same for the lock holder: no file can vanish meanwhile.
+    /// Reads for the holder of the lock: no file can vanish meanwhile.
     pub(crate) fn read_alone(&self, tail: &Tail, wanted: &RangeQuery) -> Result<ReadResult> {
         self.read_once(tail, wanted)?.ok_or_else(|| unstable_folder(&self.folder))
     }

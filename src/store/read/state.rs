@@ -41,7 +41,7 @@ pub(crate) fn revision(tail: &Tail) -> u64 {
     tail.last_seq.saturating_add(tail.profile.rev.max(tail.head.profile()))
 }
 
-/// The same with how far the conversation goes.
+/// The state of a conversation: its revision, and how far it goes.
 pub(crate) fn of_tail(tail: &Tail) -> StoreState {
     let newest = (tail.last_seq > 0).then(|| tail.newest.timestamp()).flatten();
     StoreState::new(tail.last_seq, revision(tail), newest)

@@ -201,7 +201,7 @@ impl Tail {
         Err(Error::Damaged { place: place.display().to_string(), reason })
     }
 
-    /// Notes settings that have been published; the head has to tell of them yet.
+    /// Takes over settings that were published. The head does not name them yet.
     pub(crate) fn set_profile(&mut self, profile: Arc<Profile>, default: Retention) {
         self.retention = profile.retention.unwrap_or(default);
         if let HeadState::Known(head) = &mut self.head {

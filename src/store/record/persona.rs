@@ -15,6 +15,7 @@ pub use preset::Preset;
 pub(crate) use preset::{MOST_PRESETS, in_force};
 
 use crate::error::{PersonaFailure, Result};
+use crate::texts;
 
 /// A persona: who the model is, and how it speaks. `Debug` shows no words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -74,7 +75,7 @@ impl Persona {
         let system = &self.system_prompt;
         match self.personality.trim() {
             personality if with_personality && !personality.is_empty() => {
-                format!("{system}\n\nPersonality: {personality}")
+                format!("{system}\n\n{}{personality}", texts::PERSONALITY)
             }
             _ => system.clone(),
         }

@@ -24,7 +24,7 @@ impl ReadResult {
         Self { messages, last_seq, skipped: Vec::new() }
     }
 
-    /// The same with what had to be left out.
+    /// Sets what had to be left out.
     #[must_use]
     pub fn with_skipped(self, skipped: Vec<Finding>) -> Self {
         Self { skipped, ..self }

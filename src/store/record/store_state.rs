@@ -25,7 +25,7 @@ impl StoreState {
         Self { last_seq, revision, newest, forgotten: SeqSet::default() }
     }
 
-    /// The same with the numbers that were deleted, in any order.
+    /// Sets the numbers that were deleted, in any order.
     #[must_use]
     pub fn with_forgotten(mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) -> Self {
         self.forgotten.extend(seqs.into_iter());

@@ -18,7 +18,7 @@ use crate::store::record::name::pack_name::PackName;
 /// A line's bytes in its pack.
 type Span = Range<u64>;
 
-/// Replaces a pack with a valid one of the records that open. PackLines that do not open go unchanged to a file in the
+/// Replaces a pack with a valid one of the records that open. Lines that do not open go unchanged to a file in the
 /// quarantine folder. Records that are stored elsewhere too stay only there. Everything is durable and was read back
 /// before the old pack is removed. Keeps the pack if nothing opens, or if another key or program may read more of it.
 pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
@@ -62,9 +62,9 @@ pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
 
 /// A pack's lines, sorted by what they are.
 struct Sorted {
-    /// PackLines that open, each record once.
+    /// Lines that open, each record once.
     good: BTreeMap<RecordName, Span>,
-    /// PackLines that do not open, in order.
+    /// Lines that do not open, in order.
     rest: Vec<Span>,
     /// Whether any line opens, including records that are stored elsewhere too.
     opens: bool,

@@ -20,7 +20,7 @@ impl ForgottenConversation {
         Self { last: last.max(LOWEST), at }
     }
 
-    /// The same, after it was forgotten once before: with a higher number, also if nothing was said since.
+    /// The entry of a conversation that was forgotten once before: its number is higher, also if nothing was said since.
     pub(crate) fn after(self, before: &Self) -> Self {
         Self { last: self.last.max(before.last + 1), ..self }
     }

@@ -208,7 +208,7 @@ impl Writer {
         })
     }
 
-    /// The same, and marks those as deleted that were never here.
+    /// Deletes artifacts, and marks those as deleted that were never here.
     pub(crate) fn delete_received_artifacts(&mut self, ids: &[String]) -> Result<()> {
         self.locked(|committer, tail, _| {
             committer.check_settings(tail)?;

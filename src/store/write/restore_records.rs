@@ -23,7 +23,7 @@ impl Writer {
             if tail.head.profile() >= profile.rev {
                 return Ok(());
             }
-            committer.restore_profile(tail, profile)
+            committer.write_profile(tail, profile)
         })
     }
 

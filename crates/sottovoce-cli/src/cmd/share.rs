@@ -33,7 +33,7 @@ fn syncer(session: &Session, remote: OpenRemote) -> Result<Syncer, Failure> {
     Ok(stores::syncer(conversations, remote))
 }
 
-/// The same. Makes the key on first use.
+/// The sync of a store with this remote. Makes the key on first use.
 fn new_syncer(session: &Session, remote: OpenRemote) -> Result<Syncer, Failure> {
     let config = session.config()?;
     let keys = session.stores_or_make(&config)?.keys();

@@ -60,7 +60,7 @@ impl Folder {
         Self { path, levels, place: self.place(name) }
     }
 
-    /// The same for the source's own folder inside a named one: reports leave its name out.
+    /// The source's own folder inside a named one: reports leave its name out.
     pub(crate) fn inside(&self, name: &str) -> Self {
         Self { place: String::new(), ..self.below(name) }
     }

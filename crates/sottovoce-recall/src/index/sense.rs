@@ -79,7 +79,7 @@ fn sum_words<'a>(
     }
 }
 
-/// The same, from words that are laid out for it.
+/// The sum, from words that are laid out in groups of four.
 fn sum_fours<'a>(
     words: &PassageWords,
     products: &[i32; 1 << 16],

@@ -12,6 +12,10 @@ use sottovoce::{ChatMessage, ChatRole, Result, StoredMessage};
 
 use crate::open_scope::OpenScope;
 
+/// What stands above the history in a system prompt, and before a summary.
+const SAID_BEFORE: &str = "Said before this conversation";
+const SUMMARY: &str = "Earlier, in short:";
+
 /// The longest time that a request waits for recall, such as while a large index is loaded.
 const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -50,7 +54,7 @@ impl<'a> Earlier<'a> {
             return Ok(Default::default());
         }
         let mut found = self.scope.history.get_context(&self.request("", seq)).await?;
-        found = found.under("Said before this conversation");
+        found = found.under(SAID_BEFORE);
         found.messages.retain(|message| {
             message.message().role != ChatRole::Tool && !message.message().content.is_empty()
         });
@@ -62,7 +66,7 @@ impl<'a> Earlier<'a> {
         let mut room = tokens.saturating_sub(heading);
         // It also stands in a session whose own beginning it covers: what it covers from before is nowhere else.
         let summary = self.profile.summary(self.thread).map(|summary| {
-            let words = format!("Earlier, in short: {}", summary.text);
+            let words = format!("{SUMMARY} {}", summary.text);
             ContextMessage::from(ChatMessage::at(ChatRole::System, words, summary.until))
         });
         let summary = summary.filter(|summary| price(summary) <= room);

@@ -32,7 +32,7 @@ pub(crate) fn seed(root: &Path) -> Result<()> {
     })
 }
 
-/// The same with a segment that is no segment.
+/// Prepares a conversation whose index has a segment that cannot be read.
 pub(crate) fn seed_useless(root: &Path) -> Result<()> {
     seed(root)?;
     block_on(async { write(&open(root, 1).await?, b"no segment").await })

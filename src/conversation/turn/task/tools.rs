@@ -9,9 +9,7 @@ use crate::error::Result;
 use crate::message::{ChatRole, TOOL};
 use crate::model::ModelLimits;
 use crate::prompt::Utterance;
-
-const CALL_LIMIT: &str =
-    "No more functions can be run for this answer. Answer now with what you have.";
+use crate::texts;
 
 impl TurnTask {
     /// The called functions, if all of them are the conversation's own.
@@ -48,7 +46,7 @@ impl TurnTask {
         for call in &calls {
             let most = memory.room(limits.window, self.given);
             let looked = if self.is_refused || most == 0 {
-                CALL_LIMIT.to_owned().into()
+                texts::CALL_LIMIT.to_owned().into()
             } else {
                 self.report.lookups += 1;
                 let sight = ToolScope { utterance, prompt: &prompt, most };

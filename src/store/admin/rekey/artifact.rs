@@ -19,13 +19,13 @@ pub(crate) fn reseal(folder: &Folder, id: &str, timeout: Duration) -> Result<Res
         Ok(None) => return Ok(ResealOutcome::Gone),
         Err(error) => return unreadable(error).map(ResealOutcome::Left),
     };
-    let cache = match contents::opener(folder, id, &*source)? {
+    let opener = match contents::opener(folder, id, &*source)? {
         Ok((_, kid)) if kid == key.id() => return Ok(ResealOutcome::Already),
-        Ok((cache, _)) => cache,
+        Ok((opener, _)) => opener,
         Err(kind) => return Ok(ResealOutcome::Left(kind)),
     };
     let path = folder.artifacts.path().join(id);
-    let mut text = Text::new(source, cache);
+    let mut text = Text::new(source, opener);
     let (before, wrong, mut held) = (Cell::new(None), Cell::new(None), None);
     let exchanged = folder.artifacts.replace_verified(
         id,
@@ -70,7 +70,7 @@ fn written_digest(
     let failed = |error| Error::io("read back the file", folder.artifacts.path().join(id), error);
     written.read_at(0, &mut header).map_err(failed)?;
     let scope = folder.scope.parts();
-    let cache = StreamOpener::new(key, &contents::associated(&scope, id), &header, written.size());
-    let Some(cache) = cache else { return Ok(None) };
-    Ok(digest(&mut Text::new(written, cache), |_| Ok(()))?.ok())
+    let opener = StreamOpener::new(key, &contents::associated(&scope, id), &header, written.size());
+    let Some(opener) = opener else { return Ok(None) };
+    Ok(digest(&mut Text::new(written, opener), |_| Ok(()))?.ok())
 }

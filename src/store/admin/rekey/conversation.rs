@@ -52,9 +52,9 @@ impl Item {
     }
 }
 
-/// The result for a conversation so far.
+/// How far a conversation is resealed.
 #[derive(Debug, Default)]
-pub(crate) struct PackCheck {
+pub(crate) struct RekeyTally {
     /// Records examined.
     pub(crate) records: usize,
     /// Files resealed.
@@ -70,13 +70,13 @@ pub(crate) struct Conversation {
     /// Items that are resealed or cannot be. They were listed under the lock after the vault had been replaced, so
     /// nothing new is sealed under an old key.
     seen: HashSet<Item>,
-    pub(crate) tally: PackCheck,
+    pub(crate) tally: RekeyTally,
 }
 
 impl Conversation {
     pub(crate) fn new(reader: Arc<Reader>, writer: Writer) -> Self {
         let (todo, seen) = (VecDeque::new(), HashSet::new());
-        Self { reader, writer, todo, seen, tally: PackCheck::default() }
+        Self { reader, writer, todo, seen, tally: RekeyTally::default() }
     }
 
     /// The artifacts whose contents are left to reseal, which takes longer than others should wait. Call it when
@@ -158,7 +158,7 @@ impl Conversation {
     }
 }
 
-impl PackCheck {
+impl RekeyTally {
     /// Returns whether the item was resealed.
     fn take(&mut self, committer: &Committer<'_>, item: &Item) -> Result<bool> {
         let scope = committer.folder.scope.parts();

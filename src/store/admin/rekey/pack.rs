@@ -2,7 +2,7 @@
 
 use crate::crypto::AssociatedData;
 use crate::error::Result;
-use crate::store::admin::rekey::reseal::{Line as Sealed, ResealOutcome, misread};
+use crate::store::admin::rekey::reseal::{ResealOutcome, Resealed, misread};
 use crate::store::commit::committer::Committer;
 use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{Line, OpenedPack, Pack};
@@ -11,7 +11,7 @@ use crate::store::record::name::pack_name::PackName;
 
 /// Reseals a pack under the writing key. The new pack has the same name and, since plaintexts keep their length, the
 /// same line offsets. It is durable and was read back line by line before it replaces the old one. Its name is
-/// durable once the folder is synced. PackLines that do not open stay unchanged and are added to `left`.
+/// durable once the folder is synced. Lines that do not open stay unchanged and are added to `left`.
 pub(crate) fn reseal(
     committer: &Committer<'_>,
     name: PackName,
@@ -33,11 +33,11 @@ pub(crate) fn reseal(
             let mut lines = PackLines::new(&old);
             while let Some(line) = lines.next()? {
                 match reseal_line(committer, &line)? {
-                    Sealed::Anew(new) => {
+                    Resealed::Anew(new) => {
                         sink(line.bytes.get(..=line.tab).unwrap_or_default())?;
                         sink(&new)?;
                     }
-                    Sealed::Already | Sealed::Left(_) => old.copy(line.span, sink)?,
+                    Resealed::Already | Resealed::Left(_) => old.copy(line.span, sink)?,
                 }
             }
             Ok(())
@@ -55,9 +55,9 @@ fn has_old_lines(committer: &Committer<'_>, pack: &Pack, left: &mut Vec<Finding>
     let (mut lines, mut unopened) = (PackLines::new(pack), Vec::new());
     while let Some(line) = lines.next()? {
         match reseal_line(committer, &line)? {
-            Sealed::Anew(_) => return Ok(true),
-            Sealed::Already => {}
-            Sealed::Left(kind) => {
+            Resealed::Anew(_) => return Ok(true),
+            Resealed::Already => {}
+            Resealed::Left(kind) => {
                 let place = line
                     .name
                     .map_or_else(|| pack.name.place(), |record| pack.name.place_of(record));
@@ -69,7 +69,7 @@ fn has_old_lines(committer: &Committer<'_>, pack: &Pack, left: &mut Vec<Finding>
     Ok(false)
 }
 
-fn reseal_line(committer: &Committer<'_>, line: &Line) -> Result<Sealed> {
+fn reseal_line(committer: &Committer<'_>, line: &Line) -> Result<Resealed> {
     let name = line.name.map(|name| name.to_string()).unwrap_or_default();
     committer.reseal(&AssociatedData::record(&committer.folder.scope.parts(), &name), line.file())
 }
@@ -85,12 +85,12 @@ fn is_the_same(committer: &Committer<'_>, new: &Pack, old: &Pack) -> Result<bool
             _ => return Ok(false),
         };
         let same = match (new_line.name, reseal_line(committer, &old_line)?) {
-            (Some(name), Sealed::Anew(_)) if Some(name) == old_line.name => {
+            (Some(name), Resealed::Anew(_)) if Some(name) == old_line.name => {
                 let (scope, name) = (committer.folder.scope.parts(), name.to_string());
                 let associated = AssociatedData::record(&scope, &name);
                 committer.says_the_same(&associated, new_line.file(), old_line.file())?
             }
-            (_, Sealed::Anew(_)) => false,
+            (_, Resealed::Anew(_)) => false,
             _ => new_line.span == old_line.span && same_bytes(new, old, &new_line)?,
         };
         if !same {

@@ -21,7 +21,7 @@ pub(crate) enum ResealOutcome {
 }
 
 /// The outcome for an envelope.
-pub(crate) enum Line {
+pub(crate) enum Resealed {
     Already,
     Anew(Vec<u8>),
     Left(FindingKind),
@@ -29,13 +29,13 @@ pub(crate) enum Line {
 
 impl Committer<'_> {
     /// Seals the plaintext for the same associated data under the writing key.
-    pub(crate) fn reseal(&self, associated: &AssociatedData<'_>, bytes: &[u8]) -> Result<Line> {
+    pub(crate) fn reseal(&self, associated: &AssociatedData<'_>, bytes: &[u8]) -> Result<Resealed> {
         if Envelope::parse(bytes).is_ok_and(|envelope| envelope.key_id == self.key.id()) {
-            return Ok(Line::Already);
+            return Ok(Resealed::Already);
         }
         Ok(match self.folder.unseal(associated, bytes)? {
-            Ok(plaintext) => Line::Anew(self.key.seal(associated, &plaintext)?),
-            Err(kind) => Line::Left(kind),
+            Ok(plaintext) => Resealed::Anew(self.key.seal(associated, &plaintext)?),
+            Err(kind) => Resealed::Left(kind),
         })
     }
 
@@ -92,9 +92,9 @@ impl Committer<'_> {
             Err(error) => return unreadable(error).map(ResealOutcome::Left),
         };
         let new = match self.reseal(associated, &old)? {
-            Line::Already => return Ok(ResealOutcome::Already),
-            Line::Left(kind) => return Ok(ResealOutcome::Left(kind)),
-            Line::Anew(new) => new,
+            Resealed::Already => return Ok(ResealOutcome::Already),
+            Resealed::Left(kind) => return Ok(ResealOutcome::Left(kind)),
+            Resealed::Anew(new) => new,
         };
         let good = directory.replace_verified(
             associated.name,

@@ -39,7 +39,7 @@ impl AssignedPersona {
         Self { persona, preset, updated_at: now, extended_to, deleted_at, over_since }
     }
 
-    /// The same without deletion, and without upkeep's note.
+    /// The assignment without deletion, and without upkeep's note.
     pub(crate) fn in_force(self) -> Self {
         Self { deleted_at: None, over_since: None, ..self }
     }

@@ -58,7 +58,7 @@ pub(super) fn bar() -> (ProgressBar, impl Fn(SyncProgress) + Send + Sync) {
     (bar, move |progress| shown.set_message(described(progress)))
 }
 
-/// The same for what is counted in records instead of bytes.
+/// A bar that shows the progress of a sync that is counted in records instead of bytes.
 #[cfg(feature = "team")]
 pub(super) fn records_bar() -> (ProgressBar, impl Fn(SyncProgress) + Send + Sync) {
     let bar = output::progress(None, "syncing");

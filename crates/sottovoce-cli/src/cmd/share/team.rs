@@ -155,7 +155,7 @@ fn teams(session: &Session) -> Result<Teams, Failure> {
     Ok(of(&OpenConversations::new(config, keys, session.clock())?))
 }
 
-/// The same. Makes the key on first use.
+/// The teams of a store. Makes the key on first use.
 fn new_teams(session: &Session) -> Result<Teams, Failure> {
     let config = session.config()?;
     let keys = session.stores_or_make(&config)?.keys();

@@ -1,4 +1,4 @@
-//! ConnectionSlots for connections: a few for strangers, which have not shown the token yet, and others for admitted clients.
+//! Slots for connections: a few for strangers, which have not shown the token yet, and others for admitted clients.
 //!
 //! If there are too many strangers, the server closes the oldest one and accepts the newest. Silent strangers
 //! therefore never keep a client out, because a client shows the token with its first request.
