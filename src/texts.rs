@@ -218,7 +218,7 @@ mod tests {
         let this = include_str!("texts.rs").split_once("mod tests").unwrap().1;
         for name in names {
             let is_named = this.match_indices(name).any(|(at, _)| {
-                let after = this[at + name.len()..].chars().next();
+                let after = this.get(at + name.len()..).and_then(|rest| rest.chars().next());
                 !after.is_some_and(|c| c.is_alphanumeric() || c == '_')
             });
             assert!(is_named, "{name} is not printed");

@@ -12,6 +12,7 @@ mod report;
 mod shared;
 mod step;
 mod trace;
+mod work;
 
 use std::path::Path;
 use std::process::Command;

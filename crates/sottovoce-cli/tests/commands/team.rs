@@ -212,9 +212,8 @@ fn an_operators_token_that_stays_valid_is_not_shown() {
     let (mut notes, mut start) = (String::new(), None);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     while start.is_none() {
-        let from = notes.len();
         assert!(stderr.read_line(&mut notes).unwrap() > 0, "{notes}");
-        let after = notes[from..].trim().strip_prefix("the link is ");
+        let after = notes.lines().last().and_then(|line| line.strip_prefix("the link is "));
         start = after.and_then(|rest| rest.split_once(' ')).map(|(start, _)| start.to_owned());
     }
     done(&home.run(&["team", "create", &format!("{}{token}", start.unwrap()), "Acme"]));

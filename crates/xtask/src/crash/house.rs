@@ -10,6 +10,9 @@ use sottovoce::{
 
 use crate::Result;
 
+/// The number of files that stay loose, so that packing begins early.
+pub(crate) const LOOSE: usize = 64;
+
 pub(crate) async fn open(root: &Path, loose: usize) -> Result<FileConversationStore> {
     open_as(&Whose::default(), root, loose).await
 }

@@ -1,18 +1,17 @@
 //! The steps of a store that is killed: initial state, work, and check.
 
-use std::ops::RangeInclusive;
 use std::path::Path;
 
-use sottovoce::admin::RepairOptions;
 use sottovoce::store::Document;
 use sottovoce::{ConversationStore, EncryptionKey};
 
 use crate::Result;
 use crate::crash::beside;
 use crate::crash::check::{self, Expected};
-use crate::crash::house::{Whose, append, block_on, open, open_as, said, say, text};
+use crate::crash::house::{LOOSE, Whose, append, block_on, open, open_as, said, say, text};
 use crate::crash::index;
 use crate::crash::shared;
+use crate::crash::work::{answers, appends, filled, forgets, imports, repair, writes};
 
 /// What a process has acknowledged, as it reports on its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,9 +54,6 @@ pub(crate) struct Step {
     /// Checks the state after the end, and continues from it.
     pub(crate) check: fn(&Path, &Told) -> Result<()>,
 }
-
-/// The number of files that stay loose, so that packing begins early.
-const LOOSE: usize = 64;
 
 const BOB: Whose = Whose { user: Some("bob"), is_rekeyed: false };
 
@@ -357,92 +353,4 @@ pub(crate) fn work(name: &str, root: &Path) -> Result<()> {
     (step.ok_or("no such step")?.work)(root)?;
     say("done");
     Ok(())
-}
-
-fn filled(root: &Path, loose: usize, messages: u64) -> Result<()> {
-    block_on(async {
-        let store = open(root, loose).await?;
-        for seq in 1..=messages {
-            append(&store, seq).await?;
-        }
-        Ok(())
-    })
-}
-
-fn appends(root: &Path, loose: usize, messages: u64) -> Result<()> {
-    block_on(async {
-        let store = open(root, loose).await?;
-        let there = store.read_tail(1).await?.last_seq;
-        for seq in there + 1..=there + messages {
-            append(&store, seq).await?;
-            say(&format!("kept {seq}"));
-        }
-        Ok(())
-    })
-}
-
-fn imports(root: &Path, loose: usize, messages: u64) -> Result<()> {
-    block_on(async {
-        let store = open(root, loose).await?;
-        let there = store.read_tail(1).await?.last_seq;
-        let last = there + messages;
-        let messages = (there + 1..=last).map(|seq| {
-            let mut message = said(text(seq))?;
-            message.timestamp = "2020-01-01T00:00:00Z".parse()?;
-            Ok(message)
-        });
-        store.import(messages.collect::<Result<_>>()?).await?;
-        say(&format!("kept {last}"));
-        Ok(())
-    })
-}
-
-fn forgets(root: &Path, loose: usize) -> Result<()> {
-    block_on(async {
-        open(root, loose).await?.forget(&[2..=3, 5..=5]).await?;
-        say("forgot");
-        Ok(())
-    })
-}
-
-fn repair(root: &Path) -> Result<()> {
-    block_on(async {
-        open(root, LOOSE).await?.repair(RepairOptions::default(), |_| {}).await?;
-        Ok(())
-    })
-}
-
-fn answers(root: &Path, numbers: RangeInclusive<u64>) -> Result<()> {
-    block_on(async {
-        let store = open(root, LOOSE).await?;
-        for number in numbers {
-            let newest = store.read_tail(1).await?;
-            let utterance = newest.messages.last().ok_or("there is nothing to answer")?;
-            let answers = vec![said(text(newest.last_seq + 1))?];
-            let learnt = check::document_of(number);
-            let kept = store.append_answers_with_document(
-                answers,
-                utterance,
-                Document::Calibration,
-                learnt.as_bytes(),
-            );
-            let (stored, written) = kept.await?;
-            written?;
-            say(&format!("kept {}", stored.last().ok_or("nothing was stored")?.seq));
-            say(&format!("document {number}"));
-        }
-        Ok(())
-    })
-}
-
-fn writes(root: &Path, numbers: RangeInclusive<u64>) -> Result<()> {
-    block_on(async {
-        let store = open(root, LOOSE).await?;
-        for number in numbers {
-            let text = check::document_of(number);
-            store.write_document(Document::Calibration, text.as_bytes()).await?;
-            say(&format!("document {number}"));
-        }
-        Ok(())
-    })
 }
