@@ -17,6 +17,14 @@ pub trait Clock: Debug + Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
+impl SystemClock {
+    /// The environment's `TZ` if it names no time zone that is known here. Times are in UTC then.
+    pub fn unknown_zone() -> Option<String> {
+        let name = std::env::var_os("TZ")?;
+        TimeZone::system().is_unknown().then(|| name.to_string_lossy().into_owned())
+    }
+}
+
 impl Clock for SystemClock {
     fn now(&self) -> Zoned {
         #[expect(clippy::disallowed_methods, reason = "this is the place")]

@@ -63,7 +63,6 @@ mod scope;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod texts;
 mod transfer;
 
 pub use clock::{Clock, ManualClock, SystemClock};

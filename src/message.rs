@@ -1,6 +1,7 @@
 //! Messages: what was said, by whom and when.
 
 pub(crate) mod redact;
+pub(crate) mod texts;
 
 use std::collections::BTreeMap;
 use std::fmt;

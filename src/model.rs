@@ -15,6 +15,8 @@ pub(crate) mod render;
 mod reply;
 #[cfg(feature = "ollama")]
 mod server;
+#[cfg(feature = "ollama")]
+mod stream;
 mod thinking;
 
 use std::sync::Arc;
@@ -41,7 +43,10 @@ pub use render::{
 pub use reply::{Reply, ReplyPart};
 #[cfg(feature = "ollama")]
 pub use server::ModelServer;
+#[cfg(feature = "ollama")]
+pub use stream::{AnswerForm, AnswerReader, RawCall, ReplyItem};
 pub(crate) use thinking::ThinkingFilter;
+pub use thinking::without_thoughts;
 
 use crate::error::Result;
 use crate::prompt::Prompt;

@@ -4,7 +4,7 @@ use config::{Value, ValueKind};
 
 use super::setting::Setting;
 use crate::crypto::PLACEHOLDER_KEY;
-use crate::texts::SYSTEM_PROMPT;
+use crate::message::texts::SYSTEM_PROMPT;
 
 /// A known setting.
 pub(super) struct Key {

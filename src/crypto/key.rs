@@ -57,7 +57,9 @@ impl EncryptionKey {
     }
 
     /// A passphrase. Each store derives its own key from the passphrase's UTF-8 bytes and the store's own salt, with
-    /// Argon2id (RFC 9106) over 64 MiB in 3 passes. This takes a few tenths of a second each time a store is opened.
+    /// Argon2id (RFC 9106) over 64 MiB in 3 passes. This takes a few tenths of a second each time a store is opened. If
+    /// the words as given do not open a store, their composed and decomposed forms (NFC, NFD) are tried; a new store is
+    /// made under the composed one.
     /// Share one value among the stores of a folder, and the key is derived once for all. It also opens a store that
     /// was created with the same text as a [secret](Self::from_secret).
     ///
@@ -107,24 +109,43 @@ impl EncryptionKey {
         }
     }
 
-    /// Derives the key of a store whose key list names this derivation. `None` if this cannot be that key; an error
-    /// if there is not enough memory to derive it.
-    pub(crate) fn made_as(&self, derivation: Derivation, salt: &Salt) -> Result<Option<KeyBytes>> {
-        Ok(match (&self.material, derivation) {
-            (Material::Secret(bytes) | Material::File(bytes), _) => Some(bytes.clone()),
+    /// Derives the key for the list of a new store.
+    pub(crate) fn make(&self, salt: &Salt) -> Result<KeyBytes> {
+        match (&self.material, self.derivation()) {
             (Material::Passphrase(passphrase), Derivation::Argon2id(cost)) => {
-                Some(passphrase.derive(cost, salt).ok_or(Error::NoMemory)?)
+                passphrase.composed().derive(cost, salt).ok_or(Error::NoMemory)
             }
-            (Material::Passphrase(passphrase), Derivation::Sha256) => Some(passphrase.digest()),
-            (Material::Passphrase(_), Derivation::File) => None,
-        })
+            _ => Ok(self.unsalted()),
+        }
+    }
+
+    /// Derives the key of a store whose key list names this derivation, and checks whether it fits. `None` if this is
+    /// not that key; an error if there is not enough memory to derive it.
+    pub(crate) fn made_as(
+        &self,
+        derivation: Derivation,
+        salt: &Salt,
+        fits: impl Fn(&KeyBytes) -> bool,
+    ) -> Result<Option<KeyBytes>> {
+        match (&self.material, derivation) {
+            (Material::Secret(bytes) | Material::File(bytes), _) => {
+                Ok(Some(bytes.clone()).filter(fits))
+            }
+            (Material::Passphrase(passphrase), Derivation::Argon2id(cost)) => {
+                passphrase.find(fits, |form| form.derive(cost, salt).ok_or(Error::NoMemory))
+            }
+            (Material::Passphrase(passphrase), Derivation::Sha256) => {
+                passphrase.find(fits, |form| Ok(form.digest()))
+            }
+            (Material::Passphrase(_), Derivation::File) => Ok(None),
+        }
     }
 
     /// The key without any salt.
     pub(crate) fn unsalted(&self) -> KeyBytes {
         match &self.material {
             Material::Secret(bytes) | Material::File(bytes) => bytes.clone(),
-            Material::Passphrase(passphrase) => passphrase.digest(),
+            Material::Passphrase(passphrase) => passphrase.given().digest(),
         }
     }
 

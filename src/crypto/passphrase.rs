@@ -1,9 +1,11 @@
 //! Passphrases: slow derivation of keys from them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use sha2::{Digest, Sha256};
+use unicode_normalization::UnicodeNormalization;
 use zeroize::{Zeroize, Zeroizing};
 
 /// The salt of a store.
@@ -35,13 +37,20 @@ impl Argon2Params {
 
 /// A passphrase with the keys derived from it. Everything is wiped when dropped.
 pub(crate) struct Passphrase {
-    text: Zeroizing<String>,
-    /// One key for each store, and for each change of keys in it. The lock is held during a derivation, so that other
-    /// callers wait for its result.
+    /// The words as given, then composed (NFC), then decomposed (NFD); each form once. Keyboards and systems differ in
+    /// how they write the same letter.
+    forms: Vec<Zeroizing<String>>,
+    /// The position of the composed form, under which new keys are made.
+    composed: usize,
+    /// The position of the form that fitted last. It is tried first, because each form costs a derivation.
+    fitting: AtomicUsize,
+    /// One key for each form and store, and for each change of keys in it. The lock is held during a derivation, so that
+    /// other callers wait for its result.
     derived: Mutex<Vec<Derived>>,
 }
 
 struct Derived {
+    form: usize,
     cost: Argon2Params,
     salt: Salt,
     bytes: KeyBytes,
@@ -49,13 +58,64 @@ struct Derived {
 
 impl Passphrase {
     pub(crate) fn new(text: Zeroizing<String>) -> Self {
-        Self { text, derived: Mutex::default() }
+        let (composed, decomposed) = (form(text.nfc()), form(text.nfd()));
+        let mut forms = vec![text];
+        for form in [&composed, &decomposed] {
+            if !forms.contains(form) {
+                forms.push(form.clone());
+            }
+        }
+        let composed = forms.iter().position(|form| *form == composed).unwrap_or_default();
+        let (fitting, derived) = (AtomicUsize::new(0), Mutex::default());
+        Self { forms, composed, fitting, derived }
+    }
+
+    /// The first key of the words' forms that fits, where `bytes` gives the key of a form.
+    pub(crate) fn find<E>(
+        &self,
+        fits: impl Fn(&KeyBytes) -> bool,
+        bytes: impl Fn(&Form<'_>) -> Result<KeyBytes, E>,
+    ) -> Result<Option<KeyBytes>, E> {
+        let first = self.fitting.load(Ordering::Relaxed);
+        let others = (0..self.forms.len()).filter(|form| *form != first);
+        for form in std::iter::once(first).chain(others) {
+            let bytes = bytes(&Form { passphrase: self, form })?;
+            if fits(&bytes) {
+                self.fitting.store(form, Ordering::Relaxed);
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The form under which new keys are made. Every form of the same words finds it again.
+    pub(crate) fn composed(&self) -> Form<'_> {
+        Form { passphrase: self, form: self.composed }
+    }
+
+    /// The words as given.
+    pub(crate) fn given(&self) -> Form<'_> {
+        Form { passphrase: self, form: 0 }
+    }
+}
+
+/// One form of a passphrase's words.
+pub(crate) struct Form<'a> {
+    passphrase: &'a Passphrase,
+    form: usize,
+}
+
+impl Form<'_> {
+    fn text(&self) -> &str {
+        self.passphrase.forms.get(self.form).map_or("", |form| form)
     }
 
     /// Derives the Argon2id key once and caches it. `None` if there is not enough memory.
     pub(crate) fn derive(&self, cost: Argon2Params, salt: &Salt) -> Option<KeyBytes> {
-        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = derived.iter().find(|one| one.cost == cost && one.salt == *salt) {
+        let form = self.form;
+        let mut derived = self.passphrase.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = |one: &&Derived| one.form == form && one.cost == cost && one.salt == *salt;
+        if let Some(known) = derived.iter().find(is_known) {
             return Some(known.bytes.clone());
         }
         let Argon2Params { memory_kib, passes, lanes } = cost;
@@ -66,20 +126,28 @@ impl Passphrase {
         let mut bytes = KeyBytes::default();
         Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
             .hash_password_into_with_memory(
-                self.text.as_bytes(),
+                self.text().as_bytes(),
                 salt,
                 bytes.as_mut_slice(),
                 blocks.as_mut_slice(),
             )
             .ok()?;
-        derived.push(Derived { cost, salt: *salt, bytes: bytes.clone() });
+        derived.push(Derived { form, cost, salt: *salt, bytes: bytes.clone() });
         Some(bytes)
     }
 
     /// The key of a store that was created with this text as a secret string.
     pub(crate) fn digest(&self) -> KeyBytes {
-        digest(&self.text)
+        digest(self.text())
     }
+}
+
+/// A form of words, written once: a text that grows would leave copies behind.
+fn form(letters: impl Iterator<Item = char> + Clone) -> Zeroizing<String> {
+    let length = letters.clone().map(char::len_utf8).sum();
+    let mut form = Zeroizing::new(String::with_capacity(length));
+    form.extend(letters);
+    form
 }
 
 /// The SHA-256 of a text.
@@ -137,7 +205,7 @@ mod tests {
             ),
         ] {
             let passphrase = Passphrase::new(Zeroizing::new(text.to_owned()));
-            assert_eq!(hex(&*passphrase.derive(cost, &salt).unwrap()), expected);
+            assert_eq!(hex(&*passphrase.given().derive(cost, &salt).unwrap()), expected);
         }
     }
 
@@ -164,11 +232,43 @@ mod tests {
     fn what_was_derived_once_is_remembered_for_its_salt_and_cost_alone() {
         let passphrase = Passphrase::new(Zeroizing::new("words".to_owned()));
         let cost = Argon2Params::checked(19_456, 1, 1).unwrap();
-        let first = passphrase.derive(cost, &[1; 32]).unwrap();
-        assert_eq!(passphrase.derive(cost, &[1; 32]).unwrap(), first);
+        let first = passphrase.given().derive(cost, &[1; 32]).unwrap();
+        assert_eq!(passphrase.given().derive(cost, &[1; 32]).unwrap(), first);
         assert_eq!(passphrase.derived.lock().unwrap().len(), 1);
         let other = Argon2Params::checked(19_457, 1, 1).unwrap();
-        assert_ne!(passphrase.derive(cost, &[2; 32]).unwrap(), first);
-        assert_ne!(passphrase.derive(other, &[1; 32]).unwrap(), first);
+        assert_ne!(passphrase.given().derive(cost, &[2; 32]).unwrap(), first);
+        assert_ne!(passphrase.given().derive(other, &[1; 32]).unwrap(), first);
+    }
+
+    #[test]
+    fn each_form_of_the_same_words_is_derived_once_and_the_fitting_one_first() {
+        let (composed, decomposed) = ("Schl\u{fc}ssel", "Schlu\u{308}ssel");
+        let cost = Argon2Params { memory_kib: 64, passes: 1, lanes: 1 };
+        let made = |words: &str| {
+            let passphrase = Passphrase::new(Zeroizing::new(words.to_owned()));
+            let bytes = passphrase.composed().derive(cost, &[1; 32]).unwrap();
+            (passphrase, bytes)
+        };
+        let (_, new) = made(composed);
+        assert_eq!(made(decomposed).1, new, "new keys are made under one form");
+        let plain = Passphrase::new(Zeroizing::new("key".to_owned()));
+        assert_eq!(plain.forms.len(), 1);
+        // A store of a program that did not know the forms.
+        let old = |words: &str, salt| {
+            Passphrase::new(Zeroizing::new(words.to_owned())).given().derive(cost, &salt).unwrap()
+        };
+        for (made, typed) in [(composed, decomposed), (decomposed, composed)] {
+            let passphrase = Passphrase::new(Zeroizing::new(typed.to_owned()));
+            let find = |salt: Salt| {
+                let wanted = old(made, salt);
+                let bytes = |form: &Form<'_>| form.derive(cost, &salt).ok_or(());
+                assert_eq!(
+                    passphrase.find(|bytes| *bytes == wanted, bytes),
+                    Ok(Some(wanted.clone()))
+                );
+                passphrase.derived.lock().unwrap().len()
+            };
+            assert_eq!([find([1; 32]), find([1; 32]), find([2; 32])], [2, 2, 3]);
+        }
     }
 }

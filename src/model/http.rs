@@ -1,7 +1,6 @@
 //! HTTP clients of model servers: connection, requests and answers.
 
 mod answer;
-mod buffer;
 mod client;
 mod fact_cache;
 mod near;
@@ -12,4 +11,3 @@ pub(super) use client::HttpClient;
 pub(super) use fact_cache::FactCache;
 pub(super) use reason::words;
 pub use reply::HttpReply;
-pub(super) use reply::{Protocol, RawCall, ReplyItem};

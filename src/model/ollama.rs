@@ -18,9 +18,10 @@ pub use model::OllamaModel;
 use super::entry::{ModelEntry, ModelInfo, RunningModel};
 use super::http::{HttpClient, HttpReply};
 use super::limits::AnswerLimits;
+use super::stream::AnswerForm;
 use crate::error::{ModelFailure, Result};
 use crate::model::render::{ModelOptions, ModelRequest};
-use chunk::Lines;
+pub(super) use chunk::Lines;
 
 /// An Ollama server. Clones share its connections.
 ///
@@ -129,7 +130,7 @@ impl Ollama {
     }
 
     async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
-        Ok(HttpReply::new(self.client.post(path, body).await?, Lines))
+        Ok(HttpReply::new(self.client.post(path, body).await?, AnswerForm::Ollama))
     }
 
     /// Refuses a model that would send conversation text to another machine.

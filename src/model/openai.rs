@@ -4,6 +4,7 @@ mod calls;
 mod events;
 mod facts;
 mod model;
+mod responses;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +17,12 @@ pub use model::OpenAiModel;
 use super::entry::{ModelEntry, ModelInfo, RunningModel};
 use super::http::{HttpClient, HttpReply};
 use super::limits::AnswerLimits;
+use super::stream::AnswerForm;
 use crate::error::{ModelFailure, Result};
 use crate::model::render::ModelRequest;
-use events::Events;
+pub(super) use events::Events;
 use facts::{Facts, List, Listed, Props};
+pub(super) use responses::Responses;
 
 /// A server with OpenAI's chat completions. Clones share its connections.
 ///
@@ -121,7 +124,7 @@ impl OpenAi {
     }
 
     async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
-        Ok(HttpReply::new(self.client.post(path, body).await?, Events::default()))
+        Ok(HttpReply::new(self.client.post(path, body).await?, AnswerForm::ChatCompletions))
     }
 
     /// The facts about a model. All of them are unknown if the server does not list the model.

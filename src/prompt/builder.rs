@@ -14,9 +14,9 @@ use crate::context::tokens::TokenRates;
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::{Error, Result};
 use crate::message::redact::redact_message;
+use crate::message::texts;
 use crate::message::{ChatMessage, ChatRole};
 use crate::store::{ConversationStore, Finding, Profile, Summary};
-use crate::texts;
 
 /// The fraction of the room that an utterance of usual length takes at most.
 const UTTERANCE: usize = 8;

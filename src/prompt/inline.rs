@@ -5,8 +5,8 @@ use super::builder::PromptLimits;
 use crate::context::ContextMessage;
 use crate::error::Error;
 use crate::message::ChatRole;
+use crate::message::texts;
 use crate::store::{artifact_references, blocking};
-use crate::texts;
 
 /// The fraction of a prompt that an artifact may take, and the estimated bytes of a token.
 const PART: usize = 8;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::receipt::{EntryOutcome, ReceiptEntry};
 use crate::context::{ContextMessage, blocks};
+use crate::message::texts;
 
 /// An exchange is long if it takes more than this fraction of the room.
 const PART: usize = 2;
@@ -72,5 +73,5 @@ fn shortened(message: &ContextMessage) -> Option<ContextMessage> {
     let (end, _) = words.char_indices().nth(LEFT)?;
     let (begun, rest) = words.split_at_checked(end)?;
     let rest = rest.chars().count();
-    Some(message.with_words(&format!("{begun} … [{rest} more characters are left out here]")))
+    Some(message.with_words(&format!("{begun} {}", texts::left_out(rest))))
 }

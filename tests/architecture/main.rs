@@ -12,30 +12,25 @@ use std::path::{Path, PathBuf};
 use graph::{Graph, Module, circles, code, files, module_of};
 
 /// Every module with its allowed imports. Values move down this list, never up.
-const MODULES: [(&str, &[&str]); 16] = [
+const MODULES: [(&str, &[&str]); 15] = [
     ("error", &[]),
-    ("texts", &[]),
     ("clock", &[]),
     ("message", &["error"]),
     ("scope", &["error"]),
     ("directory", &["error"]),
     ("crypto", &["error", "directory"]),
-    ("store", &["error", "texts", "clock", "message", "scope", "directory", "crypto"]),
+    ("store", &["error", "clock", "message", "scope", "directory", "crypto"]),
     ("testing", &["error", "clock", "message", "scope", "store"]),
     ("transfer", &["error", "message", "scope", "directory", "crypto", "store"]),
     ("persona", &["error", "clock", "scope", "directory", "store", "transfer"]),
-    ("context", &["error", "texts", "message", "scope", "store"]),
-    ("prompt", &["error", "texts", "message", "store", "context"]),
-    ("model", &["error", "texts", "message", "context", "prompt"]),
-    (
-        "conversation",
-        &["error", "texts", "clock", "message", "store", "context", "prompt", "model"],
-    ),
+    ("context", &["error", "message", "scope", "store"]),
+    ("prompt", &["error", "message", "store", "context"]),
+    ("model", &["error", "message", "context", "prompt"]),
+    ("conversation", &["error", "clock", "message", "store", "context", "prompt", "model"]),
     (
         "config",
         &[
             "error",
-            "texts",
             "clock",
             "message",
             "scope",

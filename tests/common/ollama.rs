@@ -645,8 +645,10 @@ impl Out<'_> {
     }
 
     fn head(&mut self, answer: &Answer, status: u16, kind: &str, length: &str) -> Option<()> {
-        let mut head =
-            format!("HTTP/1.1 {status} Scripted\r\ncontent-type: {kind}\r\n{length}\r\n");
+        let mut head = format!("HTTP/1.1 {status} Scripted\r\n{length}\r\n");
+        if !answer.headers.iter().any(|(name, _)| name == "content-type") {
+            head.push_str(&format!("content-type: {kind}\r\n"));
+        }
         for (name, value) in &answer.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

@@ -16,7 +16,8 @@ use sottovoce::model::{
 };
 use sottovoce::prompt::Prompt;
 use sottovoce::{
-    Conversation, Error, LanguageModel, ManualClock, ModelOptions, Ollama, OllamaModel,
+    Conversation, ConversationStore, Error, LanguageModel, ManualClock, ModelOptions, Ollama,
+    OllamaModel,
 };
 
 /// Long enough for a busy machine.
@@ -226,6 +227,27 @@ async fn giving_up_before_an_answer_begins_stops_the_server() {
     stub.wait_for(Ask::Reply, 1);
     asking.abort();
     stub.wait_until_closed_early();
+}
+
+#[tokio::test]
+async fn a_turn_reads_its_answer_whatever_the_server_calls_it_and_wherever_it_cuts_it() {
+    let lines = concat!(
+        r#"{"message":{"content":"It rains \ud83c"},"done":false}"#,
+        "\n",
+        r#"{"message":{"content":"\udf27."},"done":true}"#,
+        "\n"
+    );
+    for kind in ["application/json", "text/plain", "Application/X-NDJSON", "text/event-stream", ""]
+    {
+        let stub = OllamaStub::start();
+        let answer = Answer::saying(&[]).header("content-type", kind).raw(lines.as_bytes());
+        stub.next(answer.unfinished());
+        let store = Arc::new(crate::common::options().open_in_memory().await.unwrap());
+        let builder = Conversation::builder(store.clone()).model(model(&stub, options()));
+        let (words, _) = builder.build().ask("Rain?").await.unwrap().whole().await.unwrap();
+        assert_eq!(words, "It rains 🌧.", "{kind}");
+        assert_eq!(store.read_tail(1).await.unwrap().messages[0].message.content, words);
+    }
 }
 
 #[tokio::test]

@@ -231,6 +231,27 @@ async fn thoughts_are_neither_spoken_nor_kept() {
 }
 
 #[tokio::test]
+async fn what_turns_out_to_be_thoughts_is_no_part_of_the_stored_answer() {
+    let house = House::new().await;
+    let thinks = || [said("Let me"), said(" see.\n</think>\n\nIt "), said("rains."), done()];
+    house.model.answers(thinks());
+    let (_, kept) = soon(house.conversation.ask("Weather?").await.unwrap().whole()).await.unwrap();
+    assert_eq!(kept.message.unwrap().message.content, "It rains.");
+
+    house.model.answers(thinks());
+    let mut answer = house.conversation.ask("And now?").await.unwrap();
+    let heard = next_text(&mut answer).await.chars().count();
+    assert_eq!(next_text(&mut answer).await, "It ");
+    soon(answer.spoken_up_to(heard + 2)).await.unwrap();
+    soon(house.conversation.close()).await.unwrap();
+    assert_eq!(house.words().await, ["Weather?", "It rains.", "And now?", "It"]);
+
+    house.model.answers([said("Hm.</think>"), done()]);
+    let error = failed(house.conversation.ask("Well?").await.unwrap()).await;
+    assert!(matches!(error, Error::Model { failure: ModelFailure::Empty, .. }), "{error}");
+}
+
+#[tokio::test]
 async fn calls_are_kept_with_their_results_and_read_again_as_they_were() {
     let house = House::new().await;
     house.model.answers([said("One moment."), calls(&["light", "heat"]), done()]);

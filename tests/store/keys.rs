@@ -18,7 +18,9 @@ use std::time::Duration;
 use crate::common::*;
 use sottovoce::admin::Rekey;
 use sottovoce::store::FindingKind;
-use sottovoce::{ConversationStore, EncryptionKey, Error, Scope, StoreOptions};
+use sottovoce::{
+    ChatMessage, ChatRole, ConversationStore, EncryptionKey, Error, Scope, StoreOptions,
+};
 
 /// The variable with the old and the new key of a process that changes keys.
 const KEYS: &str = "SOTTOVOCE_TEST_KEYS";
@@ -330,4 +332,23 @@ async fn a_store_that_is_open_goes_on_under_the_new_key_of_its_key_file() {
     let refused = without.append_message(said("five")).await.unwrap_err();
     assert!(matches!(refused, Error::KeyChanged { .. }), "{refused:?}");
     assert!(refused.help().contains("start the program again"), "{}", refused.help());
+}
+
+#[tokio::test]
+async fn a_passphrase_opens_its_store_in_whichever_form_its_letters_are_typed() {
+    let (composed, decomposed) = ("Schl\u{fc}ssel f\u{fc}r uns", "Schlu\u{308}ssel fu\u{308}r uns");
+    let mixed = "Schl\u{fc}ssel fu\u{308}r uns";
+    let key = |words: &str| EncryptionKey::from_passphrase(words.to_owned()).unwrap();
+    for made in [composed, decomposed, mixed] {
+        let root = tempfile::tempdir().unwrap();
+        let store = StoreOptions::new(key(made)).open(root.path()).await.unwrap();
+        let at = "2025-08-24T16:36:25Z".parse().unwrap();
+        store.append_message(ChatMessage::at(ChatRole::User, "one", at)).await.unwrap();
+        for typed in [composed, decomposed, mixed] {
+            let store = StoreOptions::new(key(typed)).open(root.path()).await.unwrap();
+            assert_eq!(store.read_tail(1).await.unwrap().messages.len(), 1);
+        }
+        let other = StoreOptions::new(key("Schlussel fur uns")).open(root.path()).await;
+        assert!(matches!(other, Err(Error::WrongKey { .. })));
+    }
 }

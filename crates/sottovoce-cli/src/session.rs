@@ -42,6 +42,11 @@ impl Session {
         if is_new && let Some(left_out) = left_out(&config) {
             output::note(&left_out);
         }
+        if is_new && let Some(zone) = SystemClock::unknown_zone() {
+            output::note(&format!(
+                "there is no time zone {zone:?}, which TZ names, so times are in UTC"
+            ));
+        }
         Ok(config)
     }
 

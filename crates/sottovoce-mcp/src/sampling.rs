@@ -15,7 +15,7 @@ use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::model::{OpenAiChatRenderer, PromptRenderer};
+use sottovoce::model::{OpenAiChatRenderer, PromptRenderer, without_thoughts};
 use sottovoce::prompt::{Prompt, Receipt};
 use sottovoce::{ChatRole, Conversation, Error, ModelOptions, Scope, StoredMessage};
 
@@ -241,7 +241,7 @@ fn words(answer: &CreateMessageResult) -> Result<String, Fault> {
         SamplingMessageContentBlock::Text(text) => Some(text.text.as_str()),
         _ => None,
     });
-    let words: String = texts.collect();
+    let words = without_thoughts(&texts.collect::<String>());
     if words.trim().is_empty() {
         return Err(Fault::new("the message is stored, but the client's model gave no answer"));
     }

@@ -273,11 +273,6 @@ pub(crate) async fn relay(
     {
         recorder.failed(ErrorKind::Model).await;
     }
-    if let Some(recorder) = &mut recorder {
-        let kind = response.headers().get(http::header::CONTENT_TYPE);
-        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        recorder.reader.set_content_type(kind);
-    }
     let (pieces, body) = pieces(WAITING);
     let mut answer = Response::new(body);
     *answer.status_mut() = response.status();
@@ -330,7 +325,6 @@ async fn pass_on(
     cut: &CancellationToken,
 ) -> Option<Broken> {
     let silence = recorder.as_ref().map_or(UNREAD, |recorder| recorder.silence);
-    let mut held = Vec::new();
     loop {
         let next = async {
             match first.pop_front() {
@@ -350,10 +344,8 @@ async fn pass_on(
         };
         if let Some(recorder) = recorder {
             // What a client has the end of is stored.
-            recorder.push(&piece).await;
-            if recorder.reader.is_document() {
-                held.push(piece);
-                continue;
+            if !recorder.push(&piece).await {
+                return Some(Broken::Failed);
             }
         }
         if !giving_way(recorder, STALLED, pieces.send(piece, UNREAD)).await {
@@ -362,11 +354,6 @@ async fn pass_on(
     }
     if let Some(recorder) = recorder {
         recorder.finish(None).await;
-    }
-    for piece in held {
-        if !pieces.send(piece, UNREAD).await {
-            return None;
-        }
     }
     pieces.complete();
     None

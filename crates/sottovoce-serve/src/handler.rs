@@ -14,7 +14,7 @@ use sottovoce_connections::{Body, Client, ReadError, read};
 use tokio::sync::oneshot;
 
 use crate::access::{Access, Refusal};
-use crate::answer::{AnswerReader, reason};
+use crate::answer::{PassedAnswer, reason};
 use crate::forward::{Failed, relay};
 use crate::hub::Hub;
 use crate::memory::{Asked, Prepared};
@@ -178,7 +178,7 @@ impl Handler {
             scope,
             session: prepared.session,
             utterance: prepared.utterance,
-            reader: AnswerReader::new(form, settings.max_answer_bytes),
+            answer: PassedAnswer::new(form, settings.max_answer_bytes),
             silence: Duration::from_secs(settings.timeout_seconds.max(1)),
             longest: Duration::from_secs(settings.max_answer_seconds),
             progress: Progress::begin(begun, turn, self.hub.metrics()),

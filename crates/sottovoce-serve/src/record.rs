@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sottovoce::conversation::{ErrorKind, HostTurn, Metrics, TurnEnd};
+use sottovoce::model::without_thoughts;
 use sottovoce::{ChatRole, Error, StoredMessage};
 
-use crate::answer::{AnswerReader, End, spoken};
+use crate::answer::{End, PassedAnswer};
 use crate::open_scope::OpenScope;
 
 /// The metadata key of an incomplete answer.
@@ -17,7 +18,7 @@ pub(crate) struct Recorder {
     pub(crate) scope: Arc<OpenScope>,
     pub(crate) session: u64,
     pub(crate) utterance: Arc<StoredMessage>,
-    pub(crate) reader: AnswerReader,
+    pub(crate) answer: PassedAnswer,
     /// How long the model server may be silent before other turns of the conversation stop waiting.
     pub(crate) silence: Duration,
     /// How long an answer may take before they do.
@@ -87,24 +88,26 @@ impl Recorder {
         }
     }
 
-    /// Reads a piece of the answer, and stores the answer if this was the last one.
-    pub(crate) async fn push(&mut self, piece: &[u8]) {
-        self.reader.push(piece);
-        if !self.reader.text.is_empty() {
+    /// Reads a piece of the answer, and stores the answer if this was the last one. Returns `false` if it goes on for too
+    /// long without an end of a line.
+    #[must_use]
+    pub(crate) async fn push(&mut self, piece: &[u8]) -> bool {
+        let is_within = self.answer.push(piece);
+        if !self.answer.text.is_empty() {
             let begun = self.progress.begun;
             self.progress.first_word.get_or_insert_with(|| begun.elapsed());
         }
-        if self.reader.end.is_some() {
+        if self.answer.end.is_some() {
             self.store(None).await;
         }
+        is_within
     }
 
     /// Stores the answer after its last piece, or what came of it. Does nothing if it is stored.
     pub(crate) async fn finish(&mut self, broken: Option<Broken>) {
-        if broken.is_none() {
-            self.reader.finish();
-        }
-        let is_open = self.reader.end.is_none();
+        // The model may have said that it stops before the client left.
+        self.answer.finish();
+        let is_open = self.answer.end.is_none();
         self.store(broken.or(is_open.then_some(Broken::Failed))).await;
     }
 
@@ -122,9 +125,9 @@ impl Recorder {
         if std::mem::replace(&mut self.progress.is_stored, true) {
             return;
         }
-        let id = self.reader.id.take();
+        let id = self.answer.id.take();
         self.tried(id).await;
-        let cut = match (self.reader.end, broken) {
+        let cut = match (self.answer.end, broken) {
             (Some(End::Whole), _) => None,
             (Some(End::Length), _) => Some("length"),
             (Some(End::Failed), _) | (None, Some(Broken::Failed)) => Some("failed"),
@@ -136,8 +139,8 @@ impl Recorder {
             Some(_) => TurnEnd::Failed,
         });
         // The client returns calls together with their results.
-        let is_calling = self.reader.has_calls && cut.is_none();
-        let words = spoken(&self.reader.text);
+        let is_calling = self.answer.has_calls && cut.is_none();
+        let words = without_thoughts(&self.answer.text);
         if is_calling || words.trim().is_empty() {
             return;
         }
@@ -149,7 +152,7 @@ impl Recorder {
         match self.scope.conversation.store_answer(&self.utterance, answer).await {
             Ok(stored) => {
                 let mut sessions = self.scope.sessions.lock().await;
-                let digest = sessions.answer_digest(&self.reader.text);
+                let digest = sessions.answer_digest(&self.answer.text);
                 let turn = sessions.turn(self.session, self.utterance.seq);
                 let replaced = turn.map(|turn| turn.answered(digest, stored.seq, cut.is_none()));
                 drop(sessions);
@@ -173,7 +176,7 @@ impl Drop for Recorder {
         if let Some(after) = first_word {
             metrics.first_word(*after);
         }
-        let reader = &self.reader;
-        metrics.tokens(reader.prompt_tokens, reader.cached_tokens);
+        let answer = &self.answer;
+        metrics.tokens(answer.prompt_tokens, answer.cached_tokens);
     }
 }

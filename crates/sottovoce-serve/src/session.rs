@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sottovoce::context::Context;
+use sottovoce::model::without_thoughts;
 use sottovoce::{ChatRole, StoredMessage};
 
 pub(crate) use fit::Fit;
 
-use crate::answer::spoken;
 use crate::request::{ChatRequest, Speaker};
 
 /// The most sessions of one conversation that are remembered.
@@ -116,7 +116,7 @@ impl Sessions {
 
     /// The digest of an answer. Thoughts in it do not count, because some clients return them and others do not.
     pub(crate) fn answer_digest(&self, words: &str) -> u64 {
-        self.digest(spoken(words))
+        self.digest(&without_thoughts(words))
     }
 
     /// The session that fits a request best, and how. It becomes the one that was used last.

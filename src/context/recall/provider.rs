@@ -13,8 +13,8 @@ use super::text;
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::Result;
 use crate::message::ChatRole;
+use crate::message::texts;
 use crate::store::{ConversationStore, Profile, StoredMessage};
-use crate::texts;
 
 /// The tokens of the messages that are brought in, unless set otherwise.
 const TOKENS: usize = 256;

@@ -10,10 +10,10 @@ use crate::context::confidence::is_doubted;
 use crate::context::recall::{RecallHit, RecallQuery};
 use crate::conversation::Conversation;
 use crate::error::Result;
+use crate::message::texts;
 use crate::message::{ChatMessage, ChatRole};
 use crate::model::render::said_when;
 use crate::store::StoredMessage;
-use crate::texts;
 
 /// The most messages that a search returns.
 const HITS: usize = 8;

@@ -9,9 +9,9 @@ use crate::context::rolling_window;
 use crate::conversation::Conversation;
 use crate::conversation::summary::writer::WritingTask;
 use crate::error::{Error, Result};
+use crate::message::texts;
 use crate::store::record::id_prefix;
 use crate::store::{Profile, RestoreThreads, SavedMessage, Snapshot, StoredMessage};
-use crate::texts;
 
 const SNAPSHOT: WritingTask = WritingTask { text: texts::SNAPSHOT, sentences: 4, longest: 1000 };
 

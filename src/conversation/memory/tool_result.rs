@@ -6,9 +6,9 @@ use zeroize::Zeroizing;
 
 use crate::conversation::Conversation;
 use crate::error::Result;
+use crate::message::texts;
 use crate::message::{ARTIFACT, ChatMessage, TOOL};
 use crate::store::{ArtifactKind, NewArtifact};
-use crate::texts;
 
 /// How much of a long result's beginning stays in its message, in characters.
 const BEGINNING: usize = 240;

@@ -9,9 +9,9 @@ use super::tool_limits::SEARCH_MEMORY;
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::message::ToolCall;
+use crate::message::texts::{self, LinesLeft};
 use crate::prompt::Prompt;
 use crate::store::{ArtifactLines, blocking, find_artifact};
-use crate::texts::{self, LinesLeft};
 
 /// The shortest abbreviation of an id with which a person may name an artifact to the model.
 const SHORTEST_ID: usize = 6;

@@ -11,9 +11,9 @@ use crate::context::blocks;
 use crate::conversation::Conversation;
 use crate::conversation::summary::writer::WritingTask;
 use crate::error::{ModelFailure, Result};
+use crate::message::texts;
 use crate::prompt::Receipt;
 use crate::store::{Profile, StoredMessage, Summary};
-use crate::texts;
 
 const SUMMARIZE: WritingTask = WritingTask { text: texts::SUMMARIZE, sentences: 12, longest: 2400 };
 

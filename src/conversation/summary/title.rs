@@ -3,8 +3,8 @@
 use crate::conversation::Conversation;
 use crate::conversation::summary::writer::WritingTask;
 use crate::error::{Error, Result};
+use crate::message::texts;
 use crate::store::Profile;
-use crate::texts;
 
 const TITLE: WritingTask = WritingTask { text: texts::TITLE, sentences: 1, longest: 80 };
 

@@ -7,11 +7,11 @@ use zeroize::Zeroizing;
 
 use crate::conversation::Conversation;
 use crate::error::{ModelFailure, Result};
+use crate::message::texts::TaskText;
 use crate::message::{ChatMessage, ChatRole};
 use crate::model::render::StampFilter;
 use crate::model::{ReplyPart, ThinkingFilter};
 use crate::prompt::Prompt;
-use crate::texts::TaskText;
 
 /// The assumed window, in tokens, of a model whose window is not known.
 const WINDOW: u32 = 2048;
@@ -58,7 +58,14 @@ impl Conversation {
         let mut stamps = StampFilter::of(&prompt);
         while words.len() < task.longest * 4 {
             match reply.next().await? {
-                ReplyPart::Text(text) => words.push_str(&stamps.remove(&thoughts.remove(&text))),
+                ReplyPart::Text(text) => {
+                    let said = thoughts.remove(&text);
+                    if thoughts.was_thought() {
+                        words.clear();
+                        stamps = StampFilter::of(&prompt);
+                    }
+                    words.push_str(&stamps.remove(&said));
+                }
                 ReplyPart::Done(_) => break,
                 ReplyPart::Thinking | ReplyPart::ToolCalls(_) => {}
             }

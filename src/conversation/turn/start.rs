@@ -13,10 +13,10 @@ use crate::conversation::Conversation;
 use crate::conversation::turn::answer::{Answer, TurnOutcome};
 use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished, beginning};
 use crate::error::{Error, Result, joined};
+use crate::message::texts;
 use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Utterance;
 use crate::store::StoredMessage;
-use crate::texts;
 
 /// How many messages are read to find an utterance and what followed it.
 const A_LONG_EXCHANGE: usize = 256;

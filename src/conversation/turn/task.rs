@@ -2,6 +2,7 @@
 
 mod tools;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
@@ -43,6 +44,8 @@ pub(super) struct TurnTask {
     before: SpokenText,
     begun: Instant,
     text: Zeroizing<String>,
+    /// The parts of the text, in bytes, that turned out to be thoughts after they were spoken.
+    thoughts: Vec<Range<usize>>,
     calls: Vec<ToolCall>,
     /// The bytes that the conversation's own functions have returned.
     given: usize,
@@ -72,6 +75,7 @@ impl TurnTask {
             before,
             begun: Instant::now(),
             text: Zeroizing::default(),
+            thoughts: Vec::new(),
             calls: Vec::new(),
             given: 0,
             is_refused: false,
@@ -162,7 +166,7 @@ impl TurnTask {
                 return Ok(usage);
             }
             self.calls.clear();
-            if self.text.trim().is_empty() {
+            if self.answer(&self.text).trim().is_empty() {
                 return Err(self.binding.failed(ModelFailure::Empty));
             }
             return Ok(usage);
@@ -205,6 +209,7 @@ impl TurnTask {
         let count = prompt.count();
         let (mut thoughts, mut stamps) = (ThinkingFilter::default(), StampFilter::of(&prompt));
         self.prompt = Some(prompt);
+        let begun = self.text.len();
         let mut usage = loop {
             let part = match reply.next().await {
                 // Text is worth storing; incomplete calls are not.
@@ -219,6 +224,10 @@ impl TurnTask {
                 ReplyPart::Text(text) => {
                     let thought = thoughts.is_thinking();
                     let words = thoughts.remove(&text);
+                    if thoughts.was_thought() {
+                        self.thoughts.push(begun..self.text.len());
+                        stamps = self.prompt.as_ref().map_or(stamps, StampFilter::of);
+                    }
                     if !thought && thoughts.is_thinking() {
                         let _ = events.send(TurnEvent::Answer(AnswerEvent::Thinking));
                     }
@@ -341,17 +350,28 @@ impl TurnTask {
 
     /// The text spoken in this attempt. `cut_off` is the reason if the model stopped early.
     fn spoken(&mut self, playback_end: PlaybackEnd, cut_off: Option<&'static str>) -> SpokenText {
-        let words = std::mem::take(&mut self.text);
+        let text = std::mem::take(&mut self.text);
         let failed = cut_off == Some("failed");
-        match playback_end {
-            PlaybackEnd::UpTo(chars) => match beginning(&words, chars) {
-                Some(words) => {
-                    SpokenText::part(words, if failed { "failed" } else { "interrupted" })
-                }
-                None => SpokenText { words, cut_off },
-            },
-            PlaybackEnd::Whole => SpokenText { words, cut_off },
+        let part = match playback_end {
+            PlaybackEnd::UpTo(chars) => beginning(&text, chars).map(Zeroizing::new),
+            PlaybackEnd::Whole => None,
+        };
+        match part {
+            Some(part) => {
+                let words = String::clone(&self.answer(&part));
+                SpokenText::part(words, if failed { "failed" } else { "interrupted" })
+            }
+            None => SpokenText { words: self.answer(&text), cut_off },
         }
+    }
+
+    /// The beginning of the text, or all of it, without what turned out to be thoughts.
+    fn answer(&self, text: &str) -> Zeroizing<String> {
+        let mut words = Zeroizing::new(text.to_owned());
+        for thought in self.thoughts.iter().rev() {
+            words.drain(thought.start.min(text.len())..thought.end.min(text.len()));
+        }
+        words
     }
 
     /// The text spoken in this attempt, or else in the attempt before.

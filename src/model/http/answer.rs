@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use reqwest::header::CONTENT_TYPE;
 use reqwest::{Body, Request, Response};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
+use zeroize::Zeroizing;
 
-use super::buffer::Buffer;
 use super::client::HttpClient;
 use super::reason;
 use crate::error::{AnswerLimit, Error, ModelFailure, Result};
@@ -36,41 +35,42 @@ impl Answer {
         ReplyMeter::new(self.client.limits())
     }
 
-    /// Waits for more bytes. Returns `false` at the end.
-    pub(super) async fn more(&mut self, to: &mut Buffer) -> Result<bool> {
+    /// Waits for more bytes; `None` at the end.
+    pub(super) async fn more(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>> {
         match timeout(self.client.silence(), self.response.chunk()).await {
             Err(_) => Err(self.client.timed_out()),
             Ok(Err(_)) => Err(self.broke_off("the connection was cut")),
-            Ok(Ok(None)) => Ok(false),
-            Ok(Ok(Some(chunk))) => {
-                to.push(&chunk);
-                Ok(true)
-            }
+            Ok(Ok(bytes)) => Ok(bytes),
         }
     }
 
     /// Reads and parses the whole body.
     pub(crate) async fn json<T: DeserializeOwned>(mut self) -> Result<T> {
-        let mut buffer = Buffer::default();
+        let mut body = Vec::new();
         let meter = self.meter();
-        while meter.within(self.more(&mut buffer)).await.map_err(|limit| self.too_much(limit))?? {
-            if buffer.len() > WHOLE {
+        while let Some(bytes) =
+            meter.within(self.more()).await.map_err(|limit| self.too_much(limit))??
+        {
+            body.extend_from_slice(bytes.as_ref());
+            if body.len() > WHOLE {
                 return Err(self.unintelligible("it is longer than 64 MiB"));
             }
         }
-        serde_json::from_slice(buffer.rest())
+        serde_json::from_slice(&body)
             .map_err(|_| self.unintelligible("it is not the expected JSON"))
     }
 
     /// The error for a status other than success.
     pub(super) async fn refusal(mut self) -> Error {
-        let mut buffer = Buffer::default();
+        let mut body = Zeroizing::new(Vec::new());
         let meter = self.meter();
         // If the connection breaks, the part of the reason that arrived is enough.
-        while buffer.len() < COMPLAINT
-            && matches!(meter.within(self.more(&mut buffer)).await, Ok(Ok(true)))
-        {}
-        let complaint = reason::complaint(buffer.rest());
+        while body.len() < COMPLAINT
+            && let Ok(Ok(Some(bytes))) = meter.within(self.more()).await
+        {
+            body.extend_from_slice(bytes.as_ref());
+        }
+        let complaint = reason::complaint(&body);
         let status = self.response.status();
         let text = complaint.as_deref().unwrap_or_default();
         self.fail(match status.as_u16() {
@@ -102,12 +102,6 @@ impl Answer {
     /// The error for a limit that was exceeded.
     pub(super) fn too_much(&self, limit: AnswerLimit) -> Error {
         self.fail(ModelFailure::TooMuch { limit })
-    }
-
-    /// Whether the body is a sequence of lines rather than one JSON document.
-    pub(super) fn comes_in_lines(&self) -> bool {
-        let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        kind.is_none_or(|kind| !kind.starts_with("application/json"))
     }
 
     pub(super) fn unintelligible(&self, reason: &'static str) -> Error {

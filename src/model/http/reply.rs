@@ -6,67 +6,19 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::answer::Answer;
-use super::buffer::Buffer;
 use crate::error::{AnswerLimit, Error, Result};
-use crate::message::ToolCall;
 use crate::model::limits::ReplyMeter;
-use crate::model::{Reply, ReplyPart, Usage};
-
-/// The format of a server's answers.
-pub(crate) trait Protocol: Send {
-    /// Parses a line and adds its items. The error says what is wrong with the line.
-    fn read(&mut self, line: &[u8], said: &mut Vec<ReplyItem>) -> Result<(), &'static str>;
-
-    /// Adds what is known only at the end of the answer.
-    fn end(&mut self, _said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
-        Ok(())
-    }
-}
-
-/// A parsed item of an answer.
-pub(crate) enum ReplyItem {
-    Text(String),
-    /// The number of bytes of a thought. Its text is dropped.
-    Thought(usize),
-    /// A call begins. Its first piece has this many bytes.
-    Call(usize),
-    /// More bytes of a call's arguments.
-    Arguments(usize),
-    /// All calls. They were counted before.
-    Calls(Vec<RawCall>),
-    Done(Usage),
-    /// The server reports an error.
-    Complaint(String),
-    /// Another machine has written the answer.
-    Remote,
-}
-
-/// A call whose arguments are still text. Parsed values take many times the memory, so the text is counted first.
-pub(crate) struct RawCall {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) arguments: String,
-}
-
-impl RawCall {
-    pub(crate) fn bytes(&self) -> usize {
-        self.id.len() + self.name.len() + self.arguments.len()
-    }
-
-    /// Parses the arguments; `None` if they are not JSON.
-    fn parsed(self) -> Option<ToolCall> {
-        let arguments = serde_json::from_str(&self.arguments).ok()?;
-        Some(ToolCall { id: self.id, name: self.name, arguments })
-    }
-}
+use crate::model::stream::{AnswerForm, AnswerReader, RawCall, ReplyItem};
+use crate::model::{Reply, ReplyPart};
 
 /// An answer of a model server. Dropping it closes the connection, and the server then stops.
 ///
 /// A dropped call of [`Reply::next`] loses nothing; the next call continues.
 pub struct HttpReply {
     answer: Answer,
-    protocol: Box<dyn Protocol>,
-    received: Buffer,
+    reader: AnswerReader,
+    /// Whether all bytes have come.
+    is_read: bool,
     meter: ReplyMeter,
     ready: VecDeque<Result<ReplyPart>>,
     thinking: bool,
@@ -84,12 +36,12 @@ impl fmt::Debug for HttpReply {
 }
 
 impl HttpReply {
-    pub(crate) fn new(answer: Answer, protocol: impl Protocol + 'static) -> Self {
+    pub(crate) fn new(answer: Answer, form: AnswerForm) -> Self {
         Self {
             meter: answer.meter(),
             answer,
-            protocol: Box::new(protocol),
-            received: Buffer::default(),
+            reader: AnswerReader::new(form),
+            is_read: false,
             ready: VecDeque::new(),
             thinking: false,
             allow_cloud: false,
@@ -109,31 +61,35 @@ impl HttpReply {
             if let Some(part) = self.ready.pop_front() {
                 return part;
             }
-            let mut said = Vec::new();
-            let line = if self.answer.comes_in_lines() { self.received.line() } else { None };
-            let read = if let Some(line) = line {
-                self.protocol.read(line, &mut said)
-            } else if self.received.len() > self.meter.longest_line() {
-                Err("one of its lines exceeds the limit of an answer")
-            } else {
-                let before = self.received.len();
-                let more = self.meter.within(self.answer.more(&mut self.received)).await;
-                if more.map_err(|limit| self.answer.too_much(limit))?? {
-                    let bytes = self.received.len().saturating_sub(before);
-                    self.meter.receive(bytes).map_err(|limit| self.answer.too_much(limit))?;
-                    continue;
+            match self.reader.next() {
+                Some(Ok(item)) => {
+                    if let Err(error) = self.take(item) {
+                        self.ready.push_back(Err(error));
+                    }
                 }
-                let read = self.protocol.read(self.received.rest(), &mut said);
-                let ended = read.and_then(|()| self.protocol.end(&mut said));
-                if said.is_empty() && ended.is_ok() {
-                    return Err(self.answer.broke_off("it ended too early"));
-                }
-                ended
-            };
-            let taken = said.into_iter().try_for_each(|said| self.take(said));
-            let read = read.map_err(|reason| self.answer.unintelligible(reason));
-            if let Err(error) = taken.and(read) {
-                self.ready.push_back(Err(error));
+                Some(Err(reason)) => return Err(self.answer.unintelligible(reason)),
+                None if self.is_read => return Err(self.answer.broke_off("it ended too early")),
+                None => self.read_more().await?,
+            }
+        }
+    }
+
+    async fn read_more(&mut self) -> Result<()> {
+        if self.reader.held() > self.meter.longest_line() {
+            let reason = "one of its lines exceeds the limit of an answer";
+            return Err(self.answer.unintelligible(reason));
+        }
+        let more = self.meter.within(self.answer.more()).await;
+        match more.map_err(|limit| self.answer.too_much(limit))?? {
+            Some(bytes) => {
+                let bytes = bytes.as_ref();
+                self.reader.push(bytes);
+                self.meter.receive(bytes.len()).map_err(|limit| self.answer.too_much(limit))
+            }
+            None => {
+                self.is_read = true;
+                self.reader.finish();
+                Ok(())
             }
         }
     }
@@ -165,6 +121,7 @@ impl HttpReply {
                     || self.answer.unintelligible("the arguments of a tool call are not JSON");
                 ReplyPart::ToolCalls(parsed.ok_or_else(odd)?)
             }
+            ReplyItem::Id(_) => return Ok(()),
             ReplyItem::Done(usage) => ReplyPart::Done(usage),
         };
         self.thinking = matches!(part, ReplyPart::Thinking);

@@ -1,28 +1,30 @@
-//! Parses one line of Ollama's answers.
+//! Parses one object of Ollama's answers.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use zeroize::Zeroize;
 
 use crate::model::Usage;
-use crate::model::http::{Protocol, RawCall, ReplyItem, words};
+use crate::model::http::words;
+use crate::model::stream::protocol::{Protocol, RawCall, ReplyItem, Said};
+use crate::model::stream::words::Words;
 
-/// The format of Ollama's answers: lines of JSON, or one line for a whole answer.
-pub(super) struct Lines;
+/// The format of Ollama's answers: an object for each piece, or one for a whole answer.
+pub(in crate::model) struct Lines;
 
 impl Protocol for Lines {
-    fn read(&mut self, line: &[u8], said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
-        let chunk = match line.trim_ascii() {
-            [] => return Ok(()),
-            // serde would read a list as the fields in order.
-            line @ [b'{', ..] => serde_json::from_slice::<Chunk>(line).ok(),
-            _ => None,
-        };
-        chunk.ok_or("one of its lines is not Ollama's JSON")?.add_to(said);
+    fn read(&mut self, json: &[u8], said: &mut Said) -> Result<(), &'static str> {
+        let chunk = serde_json::from_slice::<Chunk>(json);
+        chunk.map_err(|_| "one of its lines is not Ollama's JSON")?.add_to(said);
         Ok(())
+    }
+
+    fn end(&mut self, is_marked: bool, said: &mut Said) {
+        if is_marked {
+            said.add(ReplyItem::Done(Usage::default()));
+        }
     }
 }
 
@@ -33,8 +35,8 @@ impl Protocol for Lines {
 struct Chunk {
     error: Option<Value>,
     message: Option<Message>,
-    response: Option<String>,
-    thinking: Option<String>,
+    response: Option<Words>,
+    thinking: Option<Words>,
     remote_host: Option<String>,
     remote_model: Option<String>,
     done: Option<bool>,
@@ -50,8 +52,8 @@ struct Chunk {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Message {
-    content: Option<String>,
-    thinking: Option<String>,
+    content: Option<Words>,
+    thinking: Option<Words>,
     tool_calls: Option<Vec<Call>>,
 }
 
@@ -78,29 +80,27 @@ impl From<Call> for RawCall {
 
 impl Chunk {
     /// Adds the line's items in order.
-    fn add_to(self, said: &mut Vec<ReplyItem>) {
+    fn add_to(self, said: &mut Said) {
         if let Some(error) = &self.error {
-            return said.push(ReplyItem::Complaint(words(error).unwrap_or_default()));
+            return said.add(ReplyItem::Complaint(words(error).unwrap_or_default()));
         }
         if self.is_remote() {
-            said.push(ReplyItem::Remote);
+            said.add(ReplyItem::Remote);
         }
         let done = self.done.unwrap_or_default().then(|| ReplyItem::Done(self.usage()));
         let message = self.message.unwrap_or_default();
-        let thoughts = [self.thinking, message.thinking].into_iter().flatten();
-        let thoughts: usize = thoughts.map(forgotten).sum();
+        let thoughts = [self.thinking, message.thinking].iter().flatten().map(Words::len).sum();
         if thoughts > 0 {
-            said.push(ReplyItem::Thought(thoughts));
+            said.add(ReplyItem::Thought(thoughts));
         }
-        let texts = [self.response, message.content].into_iter().flatten();
-        said.extend(texts.filter(|text| !text.is_empty()).map(ReplyItem::Text));
+        [self.response, message.content].iter().flatten().for_each(|words| said.words(words));
         let calls = message.tool_calls.unwrap_or_default();
         let calls: Vec<_> = calls.into_iter().map(RawCall::from).collect();
         if !calls.is_empty() {
-            said.extend(calls.iter().map(|call| ReplyItem::Call(call.bytes())));
-            said.push(ReplyItem::Calls(calls));
+            calls.iter().for_each(|call| said.add(ReplyItem::Call(call.bytes())));
+            said.add(ReplyItem::Calls(calls));
         }
-        said.extend(done);
+        done.into_iter().for_each(|done| said.add(done));
     }
 
     /// Whether another machine wrote the answer.
@@ -121,11 +121,4 @@ impl Chunk {
             cut_at: None,
         }
     }
-}
-
-/// The length of a thought, whose text is wiped.
-fn forgotten(mut words: String) -> usize {
-    let bytes = words.len();
-    words.zeroize();
-    bytes
 }

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::model::http::{RawCall, ReplyItem};
+use crate::model::stream::protocol::{RawCall, ReplyItem, Said};
+use crate::model::stream::words::Words;
 
 /// A piece of a call. A whole answer has each call in one piece.
 #[derive(Deserialize)]
@@ -27,11 +28,7 @@ pub(super) struct Calls(Vec<(Option<usize>, RawCall)>);
 
 impl Calls {
     /// Adds a piece to its call. Returns the size of the piece in bytes.
-    pub(super) fn add(
-        &mut self,
-        piece: CallFragment,
-        said: &mut Vec<ReplyItem>,
-    ) -> Result<(), &'static str> {
+    pub(super) fn add(&mut self, piece: CallFragment, said: &mut Said) -> Result<(), &'static str> {
         let CallFragment { index, id, function } = piece;
         let (id, function) = (id.unwrap_or_default(), function.unwrap_or_default());
         let name = function.name.unwrap_or_default();
@@ -45,10 +42,10 @@ impl Calls {
                 call.id = id;
             }
             call.arguments.push_str(&arguments);
-            said.push(ReplyItem::Arguments(bytes));
+            said.add(ReplyItem::Arguments(bytes));
         } else {
             self.0.push((index, RawCall { id, name, arguments }));
-            said.push(ReplyItem::Call(bytes));
+            said.add(ReplyItem::Call(bytes));
         }
         Ok(())
     }
@@ -81,7 +78,8 @@ impl Calls {
 
 fn text(arguments: Box<RawValue>) -> Result<String, &'static str> {
     match arguments.get().as_bytes() {
-        [b'"', ..] => serde_json::from_str(arguments.get())
+        [b'"', ..] => serde_json::from_str::<Words>(arguments.get())
+            .map(|words| words.text())
             .map_err(|_| "the arguments of a call are not text"),
         b"null" => Ok(String::new()),
         _ => Ok(Box::<str>::from(arguments).into()),

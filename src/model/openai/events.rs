@@ -1,18 +1,19 @@
-//! Parses OpenAI's answers: events or one document.
+//! Parses OpenAI's chat completions.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use zeroize::Zeroize;
 
 use super::calls::{CallFragment, Calls};
 use crate::model::Usage;
-use crate::model::http::{Protocol, ReplyItem, words};
+use crate::model::http::words;
+use crate::model::stream::protocol::{Protocol, ReplyItem, Said};
+use crate::model::stream::words::Words;
 
-/// The format of OpenAI's answers: events with one line `data: {…}` each, or one JSON document.
+/// The format of OpenAI's chat completions: an object for each event, or one for a whole answer.
 #[derive(Default)]
-pub(super) struct Events {
+pub(in crate::model) struct Events {
     calls: Calls,
     usage: Usage,
     /// Why the model has stopped, if it has.
@@ -24,7 +25,7 @@ pub(super) struct Events {
 #[serde(default)]
 struct Chunk {
     error: Option<Value>,
-    choices: Vec<Choice>,
+    choices: Option<Vec<Choice>>,
     usage: Option<Counts>,
     timings: Option<Timings>,
 }
@@ -32,7 +33,7 @@ struct Chunk {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Choice {
-    index: u64,
+    index: Option<u64>,
     delta: Option<Message>,
     message: Option<Message>,
     finish_reason: Option<String>,
@@ -41,12 +42,12 @@ struct Choice {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Message {
-    content: Option<String>,
-    refusal: Option<String>,
+    content: Option<Words>,
+    refusal: Option<Words>,
     /// The field of llama.cpp, LM Studio and vLLM.
-    reasoning_content: Option<String>,
+    reasoning_content: Option<Words>,
     /// The field of newer vLLM.
-    reasoning: Option<String>,
+    reasoning: Option<Words>,
     tool_calls: Option<Vec<CallFragment>>,
 }
 
@@ -74,63 +75,55 @@ struct Timings {
 }
 
 impl Protocol for Events {
-    fn read(&mut self, line: &[u8], said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
-        let data = match line.trim_ascii() {
-            // A whole answer.
-            whole @ [b'{', ..] => whole,
-            [] | [b':', ..] => return Ok(()),
-            line => match field(line).ok_or("one of its lines is not an event")? {
-                ("data" | "error", data) => data,
-                _ => return Ok(()),
-            },
-        };
-        if data == b"[DONE]" {
-            self.finish(said);
+    fn read(&mut self, json: &[u8], said: &mut Said) -> Result<(), &'static str> {
+        let chunk: Chunk = serde_json::from_slice(json)
+            .map_err(|_| "one of its events is not chat-completions JSON")?;
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            said.add(ReplyItem::Complaint(words(&error).unwrap_or_default()));
             return Ok(());
         }
-        let chunk: Chunk = match data {
-            // serde would read a list as the fields in order.
-            [b'{', ..] => serde_json::from_slice(data).ok(),
-            _ => None,
-        }
-        .ok_or("one of its events is not chat-completions JSON")?;
-        self.add(chunk, said)
-    }
-
-    fn end(&mut self, said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
-        if self.stopped.is_some() {
-            self.finish(said);
+        self.count(chunk.usage, chunk.timings);
+        let choices = chunk.choices.unwrap_or_default().into_iter();
+        for choice in choices.filter(|choice| choice.index.unwrap_or(0) == 0) {
+            // Some servers send all words so far as `message` beside each `delta`.
+            let is_whole = choice.delta.is_none() && choice.message.is_some();
+            let message = choice.delta.or(choice.message).unwrap_or_default();
+            for thought in [message.reasoning_content, message.reasoning].iter().flatten() {
+                if thought.len() > 0 {
+                    said.add(ReplyItem::Thought(thought.len()));
+                }
+            }
+            [message.content, message.refusal].iter().flatten().for_each(|words| said.words(words));
+            for piece in message.tool_calls.unwrap_or_default() {
+                self.calls.add(piece, said)?;
+            }
+            // Some servers send an empty reason, or the word null, with every event.
+            let reason = choice.finish_reason.filter(|reason| !["", "null"].contains(&&**reason));
+            let is_over = is_whole && reason.is_some();
+            let reason = reason.or_else(|| is_whole.then(|| "stop".to_owned()));
+            self.stopped = reason.or(self.stopped.take());
+            if is_over {
+                self.end(true, said);
+            }
         }
         Ok(())
+    }
+
+    /// Words may follow the reason to stop, so only the mark or the end of the bytes ends the answer.
+    fn end(&mut self, is_marked: bool, said: &mut Said) {
+        if !(is_marked || self.stopped.is_some()) || std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        let calls = self.calls.take();
+        if !calls.is_empty() {
+            said.add(ReplyItem::Calls(calls));
+        }
+        let cut = self.stopped.as_deref() == Some("length");
+        said.add(ReplyItem::Done(Usage { cut, ..std::mem::take(&mut self.usage) }));
     }
 }
 
 impl Events {
-    fn add(&mut self, chunk: Chunk, said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            said.push(ReplyItem::Complaint(words(&error).unwrap_or_default()));
-            return Ok(());
-        }
-        self.count(chunk.usage, chunk.timings);
-        for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
-            let message = choice.message.or(choice.delta).unwrap_or_default();
-            for mut thought in [message.reasoning_content, message.reasoning].into_iter().flatten()
-            {
-                if !thought.is_empty() {
-                    said.push(ReplyItem::Thought(thought.len()));
-                }
-                thought.zeroize();
-            }
-            let texts = [message.content, message.refusal].into_iter().flatten();
-            said.extend(texts.filter(|text| !text.is_empty()).map(ReplyItem::Text));
-            for piece in message.tool_calls.unwrap_or_default() {
-                self.calls.add(piece, said)?;
-            }
-            self.stopped = choice.finish_reason.or(self.stopped.take());
-        }
-        Ok(())
-    }
-
     fn count(&mut self, counts: Option<Counts>, timings: Option<Timings>) {
         let (usage, time) = (&mut self.usage, |ms: f64| Duration::try_from_secs_f64(ms / 1e3).ok());
         if let Some(timings) = timings {
@@ -145,25 +138,4 @@ impl Events {
             usage.cached_tokens = cached.or(usage.cached_tokens);
         }
     }
-
-    fn finish(&mut self, said: &mut Vec<ReplyItem>) {
-        if std::mem::replace(&mut self.over, true) {
-            return;
-        }
-        let calls = self.calls.take();
-        if !calls.is_empty() {
-            said.push(ReplyItem::Calls(calls));
-        }
-        let cut = self.stopped.as_deref() == Some("length");
-        said.push(ReplyItem::Done(Usage { cut, ..std::mem::take(&mut self.usage) }));
-    }
-}
-
-/// An event's field: its name, and its value without the space before it.
-fn field(line: &[u8]) -> Option<(&str, &[u8])> {
-    let colon = line.iter().position(|byte| *byte == b':')?;
-    let (name, value) = line.split_at_checked(colon)?;
-    let name =
-        str::from_utf8(name).ok().filter(|name| name.bytes().all(|b| b.is_ascii_lowercase()))?;
-    Some((name, value.get(1..)?.trim_ascii_start()))
 }

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::time::{self, Log};
 use crate::context::{ContextMessage, Placement};
+use crate::message::texts;
+use crate::message::texts::RELEVANT;
 use crate::message::{ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Prompt;
-use crate::texts;
-use crate::texts::RELEVANT;
 
 /// A message of a chat request. Providers write tool calls differently.
 #[derive(Serialize)]

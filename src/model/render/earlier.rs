@@ -4,7 +4,7 @@ use super::chat_line::stamped;
 use super::time::{self, Log};
 use crate::context::Context;
 use crate::message::ChatRole;
-use crate::texts;
+use crate::message::texts;
 
 /// The messages of a context as one text: its heading, then a line for each message with its time, as in a log, and
 /// who said it. For a host that adds them to a prompt of its own. Messages without words and the results of tools are

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::chat_line::{self, indented};
 use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer, time};
 use crate::context::Placement;
+use crate::message::texts;
 use crate::message::{ChatMessage, ToolCall};
 use crate::prompt::Prompt;
-use crate::texts;
 
 /// Renders one text: the context line by line, the current time, the utterance. It suits models without a chat
 /// template, and readers. With [`OllamaChatRenderer`](super::OllamaChatRenderer) a server can reuse more of the last

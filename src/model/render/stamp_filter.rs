@@ -7,8 +7,8 @@ use zeroize::Zeroizing;
 use super::chat_line;
 use crate::context::ContextMessage;
 use crate::message::ChatMessage;
+use crate::message::texts;
 use crate::prompt::Prompt;
-use crate::texts;
 
 const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];

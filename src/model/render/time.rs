@@ -4,8 +4,8 @@ use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
 use crate::message::ChatMessage;
+use crate::message::texts;
 use crate::prompt::Prompt;
-use crate::texts;
 
 /// The local time of a message if its offset is known; else UTC.
 pub(super) fn of_message(message: &ChatMessage) -> Zoned {

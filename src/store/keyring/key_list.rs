@@ -78,7 +78,7 @@ impl Entry {
     pub(crate) fn new(key: &EncryptionKey) -> Result<Self> {
         let (derivation, mut salt) = (key.derivation(), Salt::default());
         random(&mut salt)?;
-        let bytes = key.made_as(derivation, &salt)?.ok_or(Error::NoKey)?;
+        let bytes = key.make(&salt)?;
         let kid = SealingKey::bound_id(&bytes, &salt);
         Ok(Self { kid, derivation, salt, proof: None })
     }
@@ -110,18 +110,17 @@ impl Entry {
         let (slow, fast): (Vec<_>, Vec<_>) =
             keys.iter().enumerate().partition(|(_, key)| key.needs_salt());
         for (position, key) in fast.into_iter().chain(slow) {
-            if let Some(bytes) = key.made_as(self.derivation, &self.salt)?
-                && (self.is_bound_kind(&bytes) || self.is_older_kind(&bytes))
-            {
+            if let Some(bytes) = self.bytes_of(key)? {
                 return Ok(Some((position, bytes)));
             }
         }
         Ok(None)
     }
 
-    /// The key's bytes for this entry, if the key can match it at all.
+    /// The key's bytes for this entry, if it is this key.
     pub(crate) fn bytes_of(&self, key: &EncryptionKey) -> Result<Option<KeyBytes>> {
-        key.made_as(self.derivation, &self.salt)
+        let is_it = |bytes: &KeyBytes| self.is_bound_kind(bytes) || self.is_older_kind(bytes);
+        key.made_as(self.derivation, &self.salt, is_it)
     }
 
     /// Whether the id is of the kind that requires a sealed vault when there is more than one key.

@@ -15,7 +15,7 @@ pub use preset::Preset;
 pub(crate) use preset::{MOST_PRESETS, in_force};
 
 use crate::error::{PersonaFailure, Result};
-use crate::texts;
+use crate::message::texts;
 
 /// A persona: who the model is, and how it speaks. `Debug` shows no words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

@@ -293,3 +293,19 @@ fn a_lost_key_file_comes_back_private_and_in_a_folder_that_is_gone_too() {
     assert_eq!(about(&home, "key")[0]["state"], "good");
     assert_eq!(home.words(), ["one"]);
 }
+
+#[test]
+fn a_time_zone_that_is_not_known_is_named() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    for (zone, is_known) in [("Foo/Bar", false), ("Europe/Berlin", true), ("CET-1", true)] {
+        let run = |arguments: &[&str]| home.command(arguments).env("TZ", zone).output().unwrap();
+        let doctor = run(&["doctor"]);
+        let said = String::from_utf8_lossy(&doctor.stdout).contains("no time zone \"Foo/Bar\"");
+        assert_eq!(said, !is_known, "{zone}");
+        let prompt = run(&["prompt", "Hello"]);
+        let said = String::from_utf8_lossy(&prompt.stderr).contains("times are in UTC");
+        assert_eq!(said, !is_known, "{zone}");
+    }
+    assert!(jiff::tz::TimeZoneDatabase::bundled().get("Europe/Berlin").is_ok());
+}

@@ -141,6 +141,91 @@ async fn the_first_piece_is_there_before_the_second_is_made() {
     while response.chunk().await.unwrap().is_some() {}
 }
 
+/// Each stream is passed on as it comes, and stored whole, whatever the server calls it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_odd_stream_is_passed_on_at_once_and_stored_whole() {
+    let line = |words: &str, end: bool| {
+        format!("{{\"message\":{{\"content\":\"{words}\"}},\"done\":{end}}}\n")
+    };
+    let event = |words: &str, reason: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{words}\"}},\"finish_reason\":{reason}}}]}}\n\n"
+        )
+    };
+    let done = "data: [DONE]\n\n";
+    let (chat, completions) = ("/api/chat", "/v1/chat/completions");
+    let lines = (line("It ", false), line("rains.", true));
+    let thought = "The user asks.\\n</think>\\n\\nIt ";
+    let channels =
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>It ";
+    let odd = [
+        (chat, "application/json", lines.clone()),
+        (chat, "text/plain", lines.clone()),
+        (chat, "Application/X-NDJSON", lines.clone()),
+        (chat, "text/event-stream", lines),
+        (chat, "application/x-ndjson", (line("It \\ud83c", false), line("\\udf27 rains.", true))),
+        (chat, "application/x-ndjson", (line(thought, false), line("rains.", true))),
+        (
+            chat,
+            "application/x-ndjson",
+            (line("<thinking>Hm.</thinking>It ", false), line("rains.", true)),
+        ),
+        (
+            completions,
+            "text/event-stream",
+            (event("It ", "\"\""), event("rains.", "\"stop\"") + done),
+        ),
+        (
+            completions,
+            "text/event-stream",
+            (event("It ", "\"null\""), event("rains.", "null") + done),
+        ),
+        (
+            completions,
+            "text/event-stream",
+            (event("It ", "\"stop\""), event("rains.", "\"stop\"") + done),
+        ),
+        (completions, "application/json", (event("It ", "null"), event("rains.", "\"stop\""))),
+        (
+            completions,
+            "text/event-stream",
+            (event(channels, "null"), event("rains.", "\"stop\"") + done),
+        ),
+    ];
+    for (path, kind, (first, rest)) in odd {
+        let served = Served::start().await;
+        let answer = Answer::saying(&[]).header("content-type", kind).raw(first.as_bytes()).hold();
+        served.stub.next(answer.raw(rest.as_bytes()).unfinished());
+        let mut client = Client::new();
+        client.messages.push(json!({ "role": "user", "content": "Rain?" }));
+        let url = format!("{}{path}", served.url);
+        let mut response = http_client().post(url).body(client.body()).send().await.unwrap();
+        // The model has not made the rest.
+        let mut got = response.chunk().await.unwrap().unwrap().to_vec();
+        assert_eq!(got, first.as_bytes(), "{kind}");
+        served.stub.release();
+        while let Some(piece) = response.chunk().await.unwrap() {
+            got.extend_from_slice(&piece);
+        }
+        assert_eq!(String::from_utf8_lossy(&got), first.clone() + &rest);
+        let words = if first.contains("ud83c") { "It 🌧 rains." } else { "It rains." };
+        served.holds(&Scope::Default, &[("user", "Rain?"), ("assistant", words)]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_while_it_works_is_asked_once() {
+    let served = Served::start().await;
+    served.stub.next(Answer::hanging_up());
+    let mut client = Client::new();
+    client.messages.push(json!({ "role": "user", "content": "Hello." }));
+    let got = served.post("/api/chat", client.body()).await;
+    assert_eq!(got.status, 502);
+    assert!(got.text.contains("interrupted"), "{}", got.text);
+    assert_eq!(served.forwarded().len(), 1);
+    assert_eq!(served.messages(&Scope::Default).await.len(), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn models_versions_and_embeddings_pass_with_and_without_a_scope() {
     let served = Served::start().await;

@@ -6,10 +6,10 @@ use crate::conversation::MemoryTools;
 use crate::conversation::memory::tools::{ToolOutput, ToolScope};
 use crate::conversation::turn::answer::{AnswerEvent, TurnEvent};
 use crate::error::Result;
+use crate::message::texts;
 use crate::message::{ChatRole, TOOL};
 use crate::model::ModelLimits;
 use crate::prompt::Utterance;
-use crate::texts;
 
 impl TurnTask {
     /// The called functions, if all of them are the conversation's own.

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use sottovoce::admin::{store_exists, store_keys};
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, ConversationStore, EncryptionKey, Error, with_causes};
+use sottovoce::{Config, ConversationStore, EncryptionKey, Error, SystemClock, with_causes};
 
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
@@ -345,6 +345,10 @@ fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
             advice,
             fix(),
         );
+    } else if let Some(zone) = SystemClock::unknown_zone() {
+        let what = format!("there is no time zone {zone:?}, which TZ names, so times are in UTC");
+        let fix = Fix::by_hand("only you know which zone is meant");
+        report.warn("clock", what, "timedatectl list-timezones", fix);
     } else {
         report.good("clock", shown.to_string());
     }

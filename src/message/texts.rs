@@ -134,6 +134,11 @@ pub(crate) fn long_result(about: &str, reference: &str, beginning: &str) -> Stri
     format!("{about} is kept as {reference}; it begins: {beginning}…")
 }
 
+/// The end of a long message that was shortened.
+pub(crate) fn left_out(characters: usize) -> String {
+    format!("… [{characters} more characters are left out here]")
+}
+
 /// The pause before a message, behind its time.
 pub(crate) fn pause(hours: i64) -> String {
     match hours {
@@ -142,8 +147,10 @@ pub(crate) fn pause(hours: i64) -> String {
     }
 }
 
-#[cfg(all(test, feature = "recall"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(feature = "recall")]
+
     use std::fmt::Write;
 
     use super::*;
@@ -159,6 +166,7 @@ mod tests {
             let _ = write!(all, "\n== {name}\n{text}\n");
         };
         add("the system prompt", SYSTEM_PROMPT);
+        add("a behaviour", PERSONALITY);
         for preset in Preset::all_built_in() {
             add(&format!("preset {}", preset.name), &preset.persona.told(true));
         }
@@ -201,6 +209,7 @@ mod tests {
         add("lines, later", &lines_were_read((1, 2), about, "artifact://ID"));
         add("a search, later", &messages_found(&["3".to_owned(), "5".to_owned()]));
         add("a long result", &long_result(about, "artifact://ID", "Eggs Mi"));
+        add("a shortened message", &left_out(500));
         add("a pause", &format!("{}{}", pause(5), pause(72)));
 
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/texts-for-models.txt");
