@@ -147,9 +147,8 @@ pub(crate) fn pause(hours: i64) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "recall"))]
 mod tests {
-    #![cfg(feature = "recall")]
 
     use std::fmt::Write;
 
