@@ -147,7 +147,8 @@ pub(crate) fn pause(hours: i64) -> String {
     }
 }
 
-#[cfg(all(test, feature = "recall"))]
+#[cfg(feature = "recall")]
+#[cfg(test)]
 mod tests {
 
     use std::fmt::Write;

@@ -15,5 +15,4 @@ pub(crate) mod state;
 pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod thread;
-pub(crate) mod thread_tails;
 pub(crate) mod window;

@@ -6,7 +6,7 @@ use crate::store::folder::document;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
-use crate::store::read::thread_tails::ThreadTails;
+use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::document::Document;
 use crate::store::record::seq_set::SeqSet;
 

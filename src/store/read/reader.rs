@@ -16,7 +16,7 @@ use crate::store::pack::{OpenedPack, Pack, Reported};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::range_cache::RangeCache;
 use crate::store::read::tail::Tail;
-use crate::store::read::thread_tails::ThreadTails;
+use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;

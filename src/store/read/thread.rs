@@ -1,12 +1,14 @@
 //! Reads the newest messages of one thread.
 
+pub(crate) mod tails;
+
 use std::sync::PoisonError;
 
 use crate::error::Result;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
-use crate::store::read::thread_tails::ThreadTails;
+use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::name::RecordName;
 use crate::store::record::read_result::ReadResult;
 

@@ -16,7 +16,7 @@ use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::folder::document;
 use crate::store::read::origin_index::saved::SavedOrigins;
 use crate::store::read::tail::Tail;
-use crate::store::read::thread_tails::ThreadTails;
+use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::artifact::{Artifact, Reuse, is_id};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
