@@ -3,6 +3,7 @@
 //! A test prints them to `tests/fixtures/texts-for-models.txt`. The texts of built-in presets stand with the presets.
 
 /// The system prompt unless one is configured.
+#[cfg(feature = "config")]
 pub(crate) const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, in plain sentences that \
     sound well when read aloud. The time given with the user's newest words is the current time.";
 /// Stands before a persona's behaviour, behind its system prompt.
@@ -147,7 +148,7 @@ pub(crate) fn pause(hours: i64) -> String {
     }
 }
 
-#[cfg(feature = "recall")]
+#[cfg(all(feature = "recall", feature = "config"))]
 #[cfg(test)]
 mod tests {
 

@@ -134,13 +134,14 @@ fn a_chat_warns_of_the_expiry_and_once_of_a_history_that_is_nearly_full() {
     let talk = Talk::new();
     let options = ["--max-history-tokens", "1000", "--max-tokens", "50", "--expiry-days", "1"];
     kitchen(&talk.home, &options);
-    let long = "word ".repeat(640);
-    let chat = talk.feed(&["chat", "--context", "Kitchen"], format!("{long}\nHello\nHello\n"));
+    let long = "word ".repeat(210);
+    let lines = format!("{long}\n{long}\n{long}\nHello\nHello\n");
+    let chat = talk.feed(&["chat", "--context", "Kitchen"], lines.clone());
     assert_eq!(code(&chat), 0, "{}", err(&chat));
     let said = err(&chat);
     assert!(said.contains("within 24 hours") && said.contains("context extend"), "{said}");
     assert_eq!(said.matches("more than 80 % full").count(), 1, "{said}");
-    let plain = talk.feed(&["chat"], format!("{long}\nHello\nHello\n"));
+    let plain = talk.feed(&["chat"], lines);
     assert!(
         !err(&plain).contains("80 % full") && !err(&plain).contains("this is"),
         "{}",

@@ -73,7 +73,7 @@ fn more_conversations_than_files_may_be_open_are_read_cleaned_and_shared() {
         assert!(answer.starts_with("HTTP/1.1 200"), "room {number}: {answer}");
     }
     let (ended, _) = served.end();
-    assert_eq!(code(&ended), 0);
+    assert_eq!(code(&ended), 130);
     done(&with_few_files(&talk.command(&["sync"])).output().unwrap());
     assert_eq!(
         run(&["search", "--all", "hello", "-n", "1000"]).matches("hello").count(),
@@ -93,7 +93,7 @@ fn the_usual_limit_of_open_files_is_raised_and_doctor_tells_it() {
     assert_eq!(few["state"], "warn");
     assert!(few["what"].as_str().unwrap().contains(&format!("only {FILES} ")), "{few}");
     let mut soft = Command::new("/bin/sh");
-    soft.args(["-c", "ulimit -Hn 1500 && ulimit -Sn 64 && exec \"$0\" \"$@\""]);
+    soft.args(["-c", "ulimit -Sn 64 && ulimit -Hn 1500 && exec \"$0\" \"$@\""]);
     soft.arg(doctor.get_program()).args(doctor.get_args()).env_clear().env("HOME", home.path());
     let raised = files(soft.current_dir(home.path()));
     assert_eq!(raised["what"], "1500 may be open at once", "{raised}");
