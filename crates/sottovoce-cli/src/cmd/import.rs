@@ -130,7 +130,6 @@ struct Source {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let now = session.clock().now().timestamp();
     let wishes = |dry_run| Wishes { dry_run, skip_expired: false, limits: Limits::default() };
     match args.system {
         System::Backup(args) => backup::run(session, args).await,
@@ -143,6 +142,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         System::Jsonl(args) => jsonl::run(session, args).await,
         #[cfg(feature = "sqlite")]
         System::McpLlmGenerator(Source { path, dry_run }) => {
+            let now = session.clock().now().timestamp();
             import_all(session, wishes(dry_run), LlmGeneratorDatabase::new(path, now)).await
         }
         System::Mimir(Source { path, dry_run }) => {
