@@ -14,6 +14,8 @@ mod openai;
 pub(crate) mod render;
 mod reply;
 #[cfg(feature = "ollama")]
+mod served;
+#[cfg(feature = "ollama")]
 mod server;
 #[cfg(feature = "ollama")]
 mod stream;

@@ -3,24 +3,20 @@
 mod body;
 mod chunk;
 mod facts;
-mod model;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
-use zeroize::Zeroizing;
-
-pub use model::OllamaModel;
 
 use super::entry::{ModelEntry, ModelInfo, RunningModel};
 use super::http::{HttpClient, HttpReply};
-use super::limits::AnswerLimits;
+use super::served::{Facts, ServedModel, Serving, settings_of_a_server};
 use super::stream::AnswerForm;
 use crate::error::{ModelFailure, Result};
-use crate::model::render::{ModelOptions, ModelRequest};
+use crate::model::render::{ModelOptions, ModelRequest, OllamaChatRenderer, PromptRenderer};
 pub(super) use chunk::Lines;
 
 /// An Ollama server. Clones share its connections.
@@ -49,11 +45,7 @@ pub struct Ollama {
     client: Arc<HttpClient>,
 }
 
-impl fmt::Debug for Ollama {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ollama").field(&self.client.shown()).finish()
-    }
-}
+settings_of_a_server!(Ollama);
 
 impl Ollama {
     /// A server at an address such as `http://127.0.0.1:11434`. Sends nothing yet.
@@ -65,21 +57,6 @@ impl Ollama {
     /// [`Error::Config`](crate::Error::Config) for an invalid address, and for `https` without the feature `tls`.
     pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
         Ok(Self { client: Arc::new(HttpClient::new(base_url, silence)?) })
-    }
-
-    /// Sets the API key, which every request sends as a bearer token.
-    ///
-    /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a key that is not one word of printable ASCII, or that would leave
-    /// the local network unencrypted.
-    pub fn api_key(self, key: Zeroizing<String>) -> Result<Self> {
-        Ok(Self { client: Arc::new(HttpClient::clone(&self.client).with_key(key)?) })
-    }
-
-    /// Sets the limits of one answer.
-    #[must_use]
-    pub fn answer_limits(self, limits: AnswerLimits) -> Self {
-        Self { client: Arc::new(self.client.with_limits(limits)) }
     }
 
     /// The server's version, such as `0.33.0`.
@@ -129,10 +106,6 @@ impl Ollama {
         self.send_body(request.path, request.body.clone()).await
     }
 
-    async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
-        Ok(HttpReply::new(self.client.post(path, body).await?, AnswerForm::Ollama))
-    }
-
     /// Refuses a model that would send conversation text to another machine.
     fn refuse_cloud(&self, model: &str, info: &ModelInfo) -> Result<()> {
         if info.remote {
@@ -140,5 +113,46 @@ impl Ollama {
             return Err(self.client.fail(ModelFailure::Cloud { model: model.to_owned() }));
         }
         Ok(())
+    }
+}
+
+/// A model on an Ollama server. It is loaded before it is asked.
+pub type OllamaModel = ServedModel<Ollama>;
+
+#[async_trait]
+impl Serving for Ollama {
+    fn renderer(options: ModelOptions) -> Box<dyn PromptRenderer> {
+        Box::new(OllamaChatRenderer::new(options))
+    }
+
+    async fn learn(&self, options: &ModelOptions, allow_cloud: bool) -> Result<Facts> {
+        let name = &options.model;
+        let info = self.show(name).await?;
+        if !allow_cloud {
+            self.refuse_cloud(name, &info)?;
+        }
+        let mut loaded = None;
+        // A model that runs elsewhere is neither loaded nor listed here.
+        if !info.remote {
+            self.load(options).await?;
+            let this = self.running().await?.into_iter().find(|model| model.is(name));
+            loaded = this.and_then(|model| model.context_length);
+        }
+        let windows = [options.num_ctx, info.context_length, loaded];
+        let window = windows.into_iter().flatten().min();
+        let thinks = info.can("thinking");
+        if options.think == Some(true) && !thinks {
+            tracing::warn!(model = name, "the model cannot think, so it is not asked to");
+        }
+        tracing::debug!(model = name, window, thinks, "looked at");
+        Ok(Facts { window, tools: info.can("tools"), thinks, cannot_think: !thinks })
+    }
+
+    fn is_free(&self) -> bool {
+        true
+    }
+
+    async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
+        Ok(HttpReply::new(self.client.post(path, body).await?, AnswerForm::Ollama))
     }
 }

@@ -3,25 +3,21 @@
 mod calls;
 mod events;
 mod facts;
-mod model;
 mod responses;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use zeroize::Zeroizing;
-
-pub use model::OpenAiModel;
+use async_trait::async_trait;
 
 use super::entry::{ModelEntry, ModelInfo, RunningModel};
 use super::http::{HttpClient, HttpReply};
-use super::limits::AnswerLimits;
+use super::served::{Facts, ServedModel, Serving, settings_of_a_server};
 use super::stream::AnswerForm;
 use crate::error::{ModelFailure, Result};
-use crate::model::render::ModelRequest;
+use crate::model::render::{ModelOptions, ModelRequest, OpenAiChatRenderer, PromptRenderer};
 pub(super) use events::Events;
-use facts::{Facts, List, Listed, Props};
+use facts::{List, Listed, Props};
 pub(super) use responses::Responses;
 
 /// A server with OpenAI's chat completions. Clones share its connections.
@@ -45,11 +41,7 @@ pub struct OpenAi {
     client: Arc<HttpClient>,
 }
 
-impl fmt::Debug for OpenAi {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OpenAi").field(&self.client.shown()).finish()
-    }
-}
+settings_of_a_server!(OpenAi);
 
 impl OpenAi {
     /// A server at an address such as `http://127.0.0.1:8080`, with or without `/v1` at its end. Sends nothing yet.
@@ -62,21 +54,6 @@ impl OpenAi {
         let base = base_url.trim().trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
         Ok(Self { client: Arc::new(HttpClient::new(base, silence)?) })
-    }
-
-    /// Sets the API key, which every request sends as a bearer token.
-    ///
-    /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a key that is not one word of printable ASCII, or that would leave
-    /// the local network unencrypted.
-    pub fn api_key(self, key: Zeroizing<String>) -> Result<Self> {
-        Ok(Self { client: Arc::new(HttpClient::clone(&self.client).with_key(key)?) })
-    }
-
-    /// Sets the limits of one answer.
-    #[must_use]
-    pub fn answer_limits(self, limits: AnswerLimits) -> Self {
-        Self { client: Arc::new(self.client.with_limits(limits)) }
     }
 
     /// Whether the server is on this machine or the local network, by its address: a loopback, private or link-local
@@ -123,16 +100,12 @@ impl OpenAi {
         self.send_body(request.path, request.body.clone()).await
     }
 
-    async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
-        Ok(HttpReply::new(self.client.post(path, body).await?, AnswerForm::ChatCompletions))
-    }
-
     /// The facts about a model. All of them are unknown if the server does not list the model.
     async fn facts(&self, model: &str) -> Result<Facts> {
         let listed = self.list().await?;
         let Some(listed) = facts::find(&listed, model) else { return Ok(Facts::default()) };
         let (window, tools) = self.abilities_of(listed).await;
-        Ok(Facts { window, tools, has_template: listed.has_template() })
+        Ok(Facts { window, tools, thinks: listed.has_template(), cannot_think: false })
     }
 
     /// The model's window, and whether it can call functions.
@@ -175,5 +148,35 @@ impl OpenAi {
             "the server is not nearby, which is not allowed"
         );
         Err(self.client.fail(ModelFailure::Cloud { model: model.to_owned() }))
+    }
+}
+
+/// A model on a server with OpenAI's chat completions. One that is not [near](OpenAi::is_near) counts as other people's
+/// machine, and is not asked ahead of time, because that costs money.
+pub type OpenAiModel = ServedModel<OpenAi>;
+
+#[async_trait]
+impl Serving for OpenAi {
+    fn renderer(options: ModelOptions) -> Box<dyn PromptRenderer> {
+        Box::new(OpenAiChatRenderer::new(options))
+    }
+
+    async fn learn(&self, options: &ModelOptions, allow_cloud: bool) -> Result<Facts> {
+        let model = &options.model;
+        if !allow_cloud {
+            self.refuse_cloud(model)?;
+        }
+        let said = self.facts(model).await?;
+        let window = said.window.into_iter().chain(options.num_ctx).min();
+        tracing::debug!(model, window, "looked at");
+        Ok(Facts { window, ..said })
+    }
+
+    fn is_free(&self) -> bool {
+        self.is_near()
+    }
+
+    async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
+        Ok(HttpReply::new(self.client.post(path, body).await?, AnswerForm::ChatCompletions))
     }
 }

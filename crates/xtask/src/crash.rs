@@ -11,6 +11,7 @@ mod removal;
 mod report;
 mod shared;
 mod step;
+mod told;
 mod trace;
 mod work;
 

@@ -4,16 +4,6 @@ use serde::Deserialize;
 
 use crate::model::{ModelEntry, ModelInfo, RunningModel};
 
-/// What is needed to know about a model before it is asked.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Facts {
-    pub(super) window: Option<u32>,
-    /// Whether it can call functions, if the server reports it.
-    pub(super) tools: bool,
-    /// Whether a request may hold arguments for the prompt template.
-    pub(super) has_template: bool,
-}
-
 #[derive(Deserialize)]
 pub(super) struct List {
     pub(super) data: Vec<Listed>,

@@ -11,7 +11,7 @@ use sottovoce::{ConversationStore, FileConversationStore};
 use crate::Result;
 use crate::crash::check::ensure;
 use crate::crash::house::{block_on, open, say};
-use crate::crash::step::Told;
+use crate::crash::told::Told;
 
 pub(crate) const FIRST: &str = "00000000-0000-4000-8000-000000000001";
 const SECOND: &str = "00000000-0000-4000-8000-000000000002";

@@ -12,7 +12,7 @@ use crate::Result;
 use crate::crash::house::{
     Whose, append, block_on, new_key, old_key, open, open_as, options, text,
 };
-use crate::crash::step::Told;
+use crate::crash::told::Told;
 
 /// What a step may have done to a conversation.
 #[derive(Default)]

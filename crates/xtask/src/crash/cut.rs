@@ -9,7 +9,8 @@ use tempfile::TempDir;
 
 use crate::Result;
 use crate::crash::disk::{self, Change, Kind, Mounted};
-use crate::crash::step::{Step, Told};
+use crate::crash::step::Step;
+use crate::crash::told::Told;
 use crate::crash::trace::Trace;
 
 /// How a process ends.

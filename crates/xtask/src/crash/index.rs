@@ -11,7 +11,7 @@ use sottovoce::{ConversationStore, FileConversationStore};
 use crate::Result;
 use crate::crash::check::ensure;
 use crate::crash::house::{block_on, open, said, say, text};
-use crate::crash::step::Told;
+use crate::crash::told::Told;
 
 /// So many numbers that the index is worth writing. Of the messages only the first few are left, so that a check is quick.
 const MANY: u64 = 260;

@@ -8,7 +8,7 @@ use sottovoce::exchange::{Exchange, Origin};
 use crate::Result;
 use crate::crash::check::ensure;
 use crate::crash::house::{block_on, open};
-use crate::crash::step::Told;
+use crate::crash::told::Told;
 
 /// Checks that others are told of no message that is here, and of all of those that are forgotten together or of none.
 /// Returns whether they are told of them, and whether these are here.

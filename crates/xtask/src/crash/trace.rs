@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Result;
-use crate::crash::step::Told;
+use crate::crash::told::Told;
 
 /// The calls that change the disk, and `write`, which acknowledges. Not every machine has all of them.
 const CALLS: &str = "?mkdir,mkdirat,openat,write,writev,pwrite64,ftruncate,fallocate,?rename,renameat,renameat2,?link,\
