@@ -117,6 +117,11 @@ pub(crate) trait Directory: Debug + Send + Sync {
     /// Sets a new change stamp. `None` if the file system cannot hold one.
     fn renew_change_stamp(&self) -> Result<Option<u64>>;
 
+    /// Whether files take room on a disk, which may be full.
+    fn is_on_disk(&self) -> bool {
+        true
+    }
+
     /// Takes the directory's exclusive lock. Creates the directory if necessary.
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>>;
 

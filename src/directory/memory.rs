@@ -205,6 +205,10 @@ impl Directory for MemoryDirectory {
         self.change_stamp()
     }
 
+    fn is_on_disk(&self) -> bool {
+        false
+    }
+
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {
         let (mut state, waited) = self
             .gate

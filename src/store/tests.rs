@@ -4,6 +4,7 @@ mod catalog;
 mod contract;
 mod crash_sequences;
 mod failing_storage;
+mod full_disk;
 mod head_path;
 mod interleaving;
 mod interrupted_artifacts;

@@ -17,6 +17,7 @@ use crate::store::backend::policy::StorePolicy;
 use crate::store::check::repair_kind::{RepairAction, RepairKind};
 use crate::store::commit::batch::Batch;
 use crate::store::commit::committer::Committer;
+use crate::store::commit::room;
 use crate::store::commit::thread_document;
 use crate::store::compact::pack_recovery::PreviousWriter;
 use crate::store::compact::{CompactionStep, Compactor};
@@ -187,13 +188,19 @@ impl Writer {
         announced: Option<&ForgetPlan>,
     ) -> Result<ForgetReport> {
         let reader = Arc::clone(&self.reader);
-        self.locked(|committer, tail, _| {
-            let prepared = Prepared::new(&reader, committer, tail, asked)?;
-            if let Some(announced) = announced {
-                prepared.check(announced)?;
-            }
-            prepared.carry_out(&reader, committer, tail)
-        })
+        let forget = || {
+            self.locked(|committer, tail, _| {
+                let prepared = Prepared::new(&reader, committer, tail, asked)?;
+                if let Some(announced) = announced {
+                    prepared.check(announced)?;
+                }
+                let forgotten = prepared.carry_out(&reader, committer, tail)?;
+                room::keep_reserve(&reader.folder);
+                Ok(forgotten)
+            })
+        };
+        // Some file systems need room even to mark the lock in place.
+        room::with_room(&reader.folder, forget)
     }
 
     /// Removes messages that retention hides.
@@ -296,11 +303,14 @@ impl Writer {
         if let Some(known) = known {
             tail.recall(&known);
         }
-        let committer = Committer { folder, key };
+        let committer = Committer { folder, key, may_use_reserve: false };
         let compactor = &mut self.compactor;
         let is_new = tail.is_fresh();
         let outcome = prepare(&committer, &mut tail, compactor, before).and_then(|()| {
             self.swept = true;
+            if before != PreviousWriter::Finished {
+                room::keep_reserve(folder);
+            }
             catalog::enter(&committer, &mut tail, &self.limits, is_new);
             let last = tail.last_seq;
             let done = work(&committer, &mut tail, compactor)?;

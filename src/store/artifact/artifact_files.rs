@@ -141,6 +141,7 @@ pub(crate) fn delete<'a>(
     if ids.clone().next().is_none() {
         return Ok(());
     }
+    let committer = &committer.with_reserve();
     // Which segments of the search index hold their words is known from the messages alone.
     segments::remove(committer.folder, &SeqSet::everything())?;
     let there = |id: &&str| tail.profile.artifact(id).is_some();

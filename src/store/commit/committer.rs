@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::crypto::{HEADER, SealingKey, StreamOpener, StreamSealer, random};
 use crate::error::{Error, Result};
+use crate::store::commit::room;
 use crate::store::commit::write_presets::put;
 use crate::store::folder::document;
 use crate::store::folder::document::whole;
@@ -24,9 +25,24 @@ const LONGEST_ENVELOPE: usize = 1 << 20;
 pub(crate) struct Committer<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) key: &'a SealingKey,
+    /// Whether the reserve may be used up if the disk is full.
+    pub(crate) may_use_reserve: bool,
 }
 
 impl Committer<'_> {
+    /// This committer for forgetting, which makes room on a full disk.
+    pub(crate) fn with_reserve(&self) -> Self {
+        Self { may_use_reserve: true, ..*self }
+    }
+
+    /// Writes something. On a full disk makes room first, if it may.
+    pub(crate) fn with_room<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
+        match self.may_use_reserve {
+            true => room::with_room(self.folder, write),
+            false => write(),
+        }
+    }
+
     /// Publishes a record under the next number. It is durable once [`acknowledge`](Self::acknowledge) returns.
     pub(crate) fn write(
         &self,
@@ -39,7 +55,7 @@ impl Committer<'_> {
             .last_seq
             .checked_add(1)
             .ok_or(Error::InvalidMessage { reason: "the conversation's numbers are used up" })?;
-        self.folder.publish(self.key, RecordName { time, seq, kind }, plaintext)
+        self.with_room(|| self.folder.publish(self.key, RecordName { time, seq, kind }, plaintext))
     }
 
     /// Makes published records durable and records them in the head.
@@ -70,7 +86,7 @@ impl Committer<'_> {
             return Ok(());
         };
         let line = self.folder.seal_head(self.key, head)?;
-        self.folder.directory.overwrite(HEAD, &line)?;
+        self.with_room(|| self.folder.directory.overwrite(HEAD, &line))?;
         tail.set_head(head, line);
         Ok(())
     }
@@ -112,7 +128,7 @@ impl Committer<'_> {
     /// Replaces a document. Durable once the folder is synced.
     pub(crate) fn stage(&self, document: Document, plaintext: &[u8]) -> Result<()> {
         if document.may_be_long() && plaintext.len() > LONGEST_ENVELOPE {
-            if self.stage_long(document, plaintext)? {
+            if self.with_room(|| self.stage_long(document, plaintext))? {
                 return Ok(());
             }
             let place = self.folder.directory.path().join(document.file_name());
@@ -120,7 +136,7 @@ impl Committer<'_> {
             return Err(Error::Damaged { place: place.display().to_string(), reason });
         }
         let line = self.key.seal(&document.associated(&self.folder.scope.parts()), plaintext)?;
-        self.folder.directory.replace(document.file_name(), &line)
+        self.with_room(|| self.folder.directory.replace(document.file_name(), &line))
     }
 
     /// Replaces a document by one that is sealed as a stream, and reads it back first. Returns whether it read as written.

@@ -103,6 +103,7 @@ pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail
     let hidden = hidden(committer.folder, tail, Horizon::Expired)?;
     if hidden.count() > AT_ONCE {
         let last = tail.last_seq;
+        let committer = committer.with_reserve();
         return committer.change_profile(tail, |profile| profile.expire(last));
     }
     drop_summaries(committer, tail)?;
@@ -113,7 +114,7 @@ pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail
 /// Removes all summaries and a proposed title. They may be about messages that were removed earlier.
 fn drop_summaries(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let all = std::iter::once(1..=tail.last_seq).collect();
-    committer.drop_summaries(tail, &all)
+    committer.with_reserve().drop_summaries(tail, &all)
 }
 
 /// Removes messages beyond the limit once there are enough of them, and messages that have expired. If that fails, they

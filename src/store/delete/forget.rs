@@ -3,11 +3,12 @@
 use crate::store::delete::forget_plan::ForgetReport;
 use std::collections::BTreeSet;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
 use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
 use crate::store::commit::import_tombstones::ImportTombstones;
+use crate::store::commit::room;
 use crate::store::commit::thread_document;
 use crate::store::folder::{Folder, Listing, Opened, segments};
 use crate::store::pack::purge::{purge, visit_forgotten};
@@ -15,6 +16,7 @@ use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
+use crate::store::record::finding::FindingKind;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
@@ -92,13 +94,14 @@ pub(crate) fn erase_surveyed(
     seqs: &SeqSet,
     refs: &MessageRefs,
 ) -> Result<ForgetReport> {
+    let committer = &committer.with_reserve();
     let now = NameTime::try_from(reader.now())?;
     let mut erased = tail.erased.clone();
     erased.extend(seqs.ranges());
     if erased == tail.erased {
         // Packs that could not be rewritten the last time.
         let (mut forgotten, packs) = (ForgetReport::default(), std::mem::take(&mut tail.unpurged));
-        remove_packed(committer.folder, &packs, &erased, &mut forgotten)?;
+        purge_packs(committer.folder, &packs, &erased, &mut forgotten)?;
         return Ok(forgotten);
     }
     let numbers = erased.count() - tail.erased.count();
@@ -127,7 +130,7 @@ pub(crate) fn erase_surveyed(
         ForgetReport { numbers, ..remove_erased(committer.folder, &names, &erased)? };
     // Packs have no forget records, and earlier forgotten records were removed from them.
     packs.retain(|pack| newly.intersects(&pack.seqs()));
-    remove_packed(committer.folder, &packs, &erased, &mut forgotten)?;
+    purge_packs(committer.folder, &packs, &erased, &mut forgotten)?;
     *tail = Tail::load_alone(committer.folder, 0, None)?;
     Ok(forgotten)
 }
@@ -136,6 +139,7 @@ pub(crate) fn erase_surveyed(
 /// so that no device and no import goes by a forgetting that never came about, and before their files go, which tell a
 /// writer after an interruption what is left to do.
 fn settle(committer: &Committer<'_>, tail: &mut Tail, refs: &MessageRefs) -> Result<()> {
+    let committer = &committer.with_reserve();
     import_tombstones::note(committer, tail, &refs.tombstones)?;
     artifact_files::delete(committer, tail, refs.moved.iter().map(String::as_str))
 }
@@ -235,6 +239,25 @@ pub(crate) fn remove_erased(
     }
     forgotten.removed.sort_unstable();
     Ok(forgotten)
+}
+
+/// Removes lines of forgotten records from packs. A pack for which the disk has no room stays, and its name tells the next
+/// writer of the forgotten records in it.
+fn purge_packs(
+    folder: &Folder,
+    packs: &[PackName],
+    erased: &SeqSet,
+    forgotten: &mut ForgetReport,
+) -> Result<()> {
+    for &pack in packs {
+        match room::with_room(folder, || remove_packed(folder, &[pack], erased, forgotten)) {
+            Err(Error::NoSpace { .. }) => {
+                forgotten.left.push(FindingKind::Resurrected.in_file(pack.place()));
+            }
+            purged => purged?,
+        }
+    }
+    Ok(())
 }
 
 /// Removes lines of forgotten records from packs.

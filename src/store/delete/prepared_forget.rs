@@ -96,6 +96,7 @@ impl Prepared {
         tail: &mut Tail,
     ) -> Result<ForgetReport> {
         let Self { plan, snapshots, mut unread, related, restored, refs } = self;
+        let committer = &committer.with_reserve();
         let withdrawn =
             snapshot_files::remove_messages(committer, tail, (snapshots, &unread), &related)?;
         if tail.knows_settings() && restored != tail.profile.restored {

@@ -10,8 +10,17 @@ use crate::store::record::layout::{CATALOG, PACKS, QUARANTINE};
 use crate::store::record::name::pack_name::PackName;
 
 /// Files of a conversation that are neither records nor documents.
-const SIDECARS: [&[u8]; 8] =
-    [b"vault", b"head", b"lock", b"artifacts", b"snapshots", b"recall", b"syncing", b"sharing"];
+const SIDECARS: [&[u8]; 9] = [
+    b"vault",
+    b"head",
+    b"lock",
+    b"reserve",
+    b"artifacts",
+    b"snapshots",
+    b"recall",
+    b"syncing",
+    b"sharing",
+];
 
 impl Folder {
     /// Lists the folder and then the folder of packs. Records only move from the first to the second, so that each is

@@ -85,8 +85,8 @@ pub enum FindingKind {
     HeadDamaged,
     /// There are records but no vault, so nothing can be written.
     VaultMissing,
-    /// A forgotten record is there again, put back by a backup or a sync. Reads never return it. The next append
-    /// removes it.
+    /// A forgotten record is still there, because a pack could not be written again on a full disk, or is there again, put
+    /// back by a backup or a sync. Reads never return it. The next append that has room removes it.
     Resurrected,
     /// The file has a second name (a hard link) somewhere. Forgetting would not reach that name.
     HardLinked,
@@ -305,7 +305,8 @@ impl fmt::Display for FindingKind {
                 "there are records but no vault: they can be read, but nothing can be written",
             ),
             Self::Resurrected => f.write_str(
-                "forgotten but there again, as after restoring a backup; it is never read, and the next append removes it",
+                "forgotten but still there, as on a full disk, or there again, as after restoring a backup; it is never read, and \
+                 the next append that has room removes it",
             ),
             Self::HardLinked => f.write_str(
                 "the file has a second name somewhere (a hard link), which forgetting does not reach",

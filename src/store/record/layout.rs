@@ -6,6 +6,9 @@ pub(crate) const HEAD: &str = "head";
 /// The vault: the list of the store's keys, in its root.
 pub(crate) const VAULT: &str = "vault";
 
+/// A file without meaning, in the root: room that forgetting on a full disk takes.
+pub(crate) const RESERVE: &str = "reserve";
+
 /// Packs, in a conversation's folder.
 pub(crate) const PACKS: &str = "packs";
 

@@ -58,6 +58,7 @@ pub(crate) fn save(
 /// Deletes a snapshot. Removes it from the settings first, so that nothing brings it back.
 pub(crate) fn delete(committer: &Committer<'_>, tail: &mut Tail, id: &str) -> Result<()> {
     check_id(id)?;
+    let committer = &committer.with_reserve();
     let is_imported = open(committer.folder, id, 0)?.is_ok_and(|snapshot| snapshot.is_imported());
     committer.change_profile(tail, |profile| profile.unlist(id, is_imported))?;
     committer.folder.snapshots.remove(id)?;
@@ -237,7 +238,7 @@ pub(crate) fn put(committer: &Committer<'_>, snapshot: &Snapshot) -> Result<()> 
     let line = committer
         .key
         .seal(&associated(&committer.folder.scope.parts(), &snapshot.id), &plaintext)?;
-    committer.folder.snapshots.replace(&snapshot.id, &line)?;
+    committer.with_room(|| committer.folder.snapshots.replace(&snapshot.id, &line))?;
     committer.folder.snapshots.sync()
 }
 

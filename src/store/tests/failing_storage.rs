@@ -38,6 +38,8 @@ pub(super) enum Call {
     MoveInto,
     ReadCached,
     LinkCount,
+    /// Any call that may need room on the disk.
+    Write,
     /// Any call.
     Any,
 }
@@ -138,10 +140,19 @@ impl FaultyDirectory {
             _ => {}
         }
         let mut plan = self.plan.lock().unwrap();
-        let Some(plan) = plan
-            .as_mut()
-            .filter(|plan| (plan.call == call || plan.call == Call::Any) && plan.times > 0)
-        else {
+        let Some(plan) = plan.as_mut().filter(|plan| {
+            let writes = matches!(
+                call,
+                Call::Create
+                    | Call::Replace
+                    | Call::ReplaceVerified
+                    | Call::Overwrite
+                    | Call::Stream
+                    | Call::Lock
+            );
+            (plan.call == call || plan.call == Call::Any || plan.call == Call::Write && writes)
+                && plan.times > 0
+        }) else {
             return Ok(());
         };
         if plan.after > 0 {
@@ -284,6 +295,10 @@ impl Directory for FaultyDirectory {
 
     fn renew_change_stamp(&self) -> Result<Option<u64>> {
         self.inner.renew_change_stamp()
+    }
+
+    fn is_on_disk(&self) -> bool {
+        self.inner.is_on_disk()
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {

@@ -117,7 +117,7 @@ async fn sound(store: &FileConversationStore, what: &str) {
     assert!(findings.is_empty(), "{what}: {findings:?}");
 }
 
-fn snapshot(clock: &ManualClock, messages: &[(u64, &str)]) -> Snapshot {
+pub(super) fn snapshot(clock: &ManualClock, messages: &[(u64, &str)]) -> Snapshot {
     let now = clock.now().timestamp();
     let saved = messages
         .iter()
@@ -126,7 +126,7 @@ fn snapshot(clock: &ManualClock, messages: &[(u64, &str)]) -> Snapshot {
     Snapshot::new(now, (now, now), saved).unwrap()
 }
 
-async fn saved_words(store: &FileConversationStore) -> Vec<Vec<String>> {
+pub(super) async fn saved_words(store: &FileConversationStore) -> Vec<Vec<String>> {
     let (snapshots, findings) = store.snapshots().await.unwrap();
     assert!(findings.is_empty(), "{findings:?}");
     snapshots

@@ -11,7 +11,7 @@ use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::folder::document;
 use crate::store::record::import_digest::Origin;
 use crate::store::tests::failing_storage::{
-    Call, FaultyDirectory, no_files, no_space, not_durable, said,
+    Call, FaultyDirectory, broken, no_files, no_space, not_durable, said,
 };
 use crate::store::{
     ConversationStore, Document, FileConversationStore, FindingKind, HiddenMessages, Retention,
@@ -132,10 +132,10 @@ async fn what_limits_remove_with_a_forgotten_message_is_never_told_to_others_wha
         let four = Some(Retention::FOREVER.max_messages(4));
         let effect = store.limits_effect(four).await.unwrap();
         store.change_limits(four, HiddenMessages::Keep, &effect).await.unwrap();
-        faulty.fail(Call::Any, calls, 1, no_space);
+        faulty.fail(Call::Any, calls, 1, broken);
         let forgotten = store.forget(&[10..=10]).await;
         let is_last = !faulty.was_reached();
-        faulty.fail(Call::Any, 0, 0, no_space);
+        faulty.fail(Call::Any, 0, 0, broken);
         let store = open(&faulty).await;
         store.append_message(said("next")).await.unwrap();
         let list = store.read_document(Document::Imports).await.unwrap();

@@ -113,11 +113,19 @@ async fn another_stores_record_is_not_read_here_because_the_vault_was_made_to_na
         store.forget(&[4..=99]).await.unwrap();
 
         let options = RepairOptions { quarantine: true, ..RepairOptions::default() };
+        // Nothing takes the list's place while there is no room for a copy of it.
+        let quarantine = here.folder("quarantine");
+        let copies: Vec<_> = (1..1000).map(|n| format!("vault.{n}")).collect();
+        let made = |copy: &&String| quarantine.create(copy, b"copy").unwrap();
+        let copies: Vec<_> = copies.iter().filter(made).collect();
+        let refused = store.repair(options, |_| {}).await;
+        assert!(matches!(refused, Err(Error::Damaged { .. })), "{refused:?}");
+        assert_eq!(read(&here, "vault"), planted);
+        copies.iter().for_each(|copy| quarantine.remove(copy).unwrap());
         let repairs = store.repair(options, |_| {}).await.unwrap().repairs;
         assert!(repairs.iter().any(|action| action.kind == RepairKind::BindVault), "{repairs:?}");
         let (keys, seal) = (read(&here, "vault"), our_seal);
         assert_eq!(keys, format!(r#"{{"v":1,"keys":[{our_keys}]{seal}"#));
-        let quarantine = here.folder("quarantine");
         assert!(quarantine.read("vault.1").unwrap().is_some(), "the other's salt is kept");
         let found = store.verify(|_| {}).await.unwrap().findings;
         let of_key = |found: &&crate::store::Finding| found.kind.code() == "wrong-key";

@@ -71,6 +71,7 @@ impl Writer {
         let root = Arc::new(self.reader.of_root());
         let mut root = Self::new(root, self.limits.clone(), Compactor::keeping(64));
         root.locked(|committer, tail, _| {
+            let committer = &committer.with_reserve();
             import_tombstones::note(committer, tail, &origins)?;
             committer.change_profile(tail, |profile| {
                 let listed = &mut profile.forgotten_scopes;

@@ -259,6 +259,10 @@ impl Directory for ProcessView {
         Ok(Some(state.mark))
     }
 
+    fn is_on_disk(&self) -> bool {
+        false
+    }
+
     fn lock(&self, _: Duration) -> Result<Box<dyn Lock>> {
         self.make()?;
         self.process.change("lock", &self.path)?;
