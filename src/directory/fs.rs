@@ -33,6 +33,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use file_id::{id, stamp};
+use publish::kind;
 
 #[derive(Debug)]
 pub(crate) struct FsDirectory {
@@ -148,10 +149,13 @@ impl Directory for FsDirectory {
             if name == b"." || name == b".." {
                 continue;
             }
+            // Some file systems do not report the type.
+            let reported = Some(entry.file_type()).filter(|kind| *kind != FileType::Unknown);
+            let kind = reported.or_else(|| kind(&folder.fd, entry.file_name()));
             visit(
                 name,
-                match entry.file_type() {
-                    // Some file systems do not report the type. Opening the entry will show it.
+                match kind.unwrap_or(FileType::Unknown) {
+                    // Opening the entry will show it.
                     FileType::RegularFile | FileType::Unknown => EntryKind::File,
                     FileType::Directory => EntryKind::Folder,
                     _ => EntryKind::Other,

@@ -7,6 +7,7 @@ mod artifacts;
 mod beside;
 mod concurrency;
 mod crash;
+mod file_systems;
 mod format;
 mod hostile;
 mod inventory;

@@ -36,7 +36,8 @@ impl FsDirectory {
                     durable(&from.fd, &self.path)?;
                     return Ok(true);
                 }
-                Err(Errno::EXIST | Errno::NOTEMPTY) => {}
+                // A folder may meet a file, and a file a folder.
+                Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR | Errno::ISDIR) => {}
                 Err(Errno::NOENT) => return Ok(false),
                 Err(errno) => return Err(failed(errno)),
             }

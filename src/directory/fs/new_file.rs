@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::publish::rename_anew;
+use super::publish::rename_or_claim;
 use super::{durable, durable_above};
 use crate::directory::TEMPORARY;
 use crate::error::{Error, Result};
@@ -75,7 +75,7 @@ impl NewFile {
             }
             Some(temporary) => {
                 let name = name(&self.path).as_os_str().as_bytes();
-                rename_anew((&self.folder, temporary.as_bytes()), (&self.folder, name))
+                rename_or_claim((&self.folder, temporary.as_bytes()), (&self.folder, name))
             }
         };
         match named {

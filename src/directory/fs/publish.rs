@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::Write;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::path::Arg;
 
 use super::FsDirectory;
 use super::lock;
@@ -12,19 +13,57 @@ use super::open_files::OpenFolder;
 use crate::directory::{Directory, TEMPORARY};
 use crate::error::{Error, Result};
 
-/// Renames a file, or a folder, and replaces nothing. File systems that cannot do that can still link without replacing;
-/// the new name is durable then before the old one goes.
+/// What is missing where a store cannot be.
+pub(super) const NEEDS_RENAME: &str = "publish the file: this file system can neither rename without replacing nor make \
+     hard links, and a store needs one of them; put the store on another one";
+
+/// Renames a file, or a folder with entries, and replaces nothing. File systems that cannot do that can still link without
+/// replacing; the new name is durable then before the old one goes.
+///
+/// # Errors
+/// [`Errno::NOTSUP`] if the file system can do neither.
 pub(super) fn rename_anew(from: (&File, &[u8]), to: (&File, &[u8])) -> rustix::io::Result<()> {
     let ((from, old), (to, new)) = (from, to);
     let flags = RenameFlags::NOREPLACE;
     match retry_on_intr(|| rustix::fs::renameat_with(from, old, to, new, flags)) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            retry_on_intr(|| rustix::fs::linkat(from, old, to, new, AtFlags::empty()))?;
+            match retry_on_intr(|| rustix::fs::linkat(from, old, to, new, AtFlags::empty())) {
+                // No folder can be linked, and no rename replaces one that has entries.
+                Err(Errno::PERM | Errno::NOSYS | Errno::NOTSUP)
+                    if kind(from, old) == Some(FileType::Directory) =>
+                {
+                    return retry_on_intr(|| rustix::fs::renameat(from, old, to, new));
+                }
+                Err(Errno::PERM | Errno::NOSYS | Errno::NOTSUP) => return Err(Errno::NOTSUP),
+                linked => linked?,
+            }
             to.sync_all().map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
             retry_on_intr(|| rustix::fs::unlinkat(from, old, AtFlags::empty()))
         }
         renamed => renamed,
     }
+}
+
+/// Like [`rename_anew`], also where that is not possible: takes the name with an empty file, which stays if the system
+/// crashes in between.
+pub(super) fn rename_or_claim(from: (&File, &[u8]), to: (&File, &[u8])) -> rustix::io::Result<()> {
+    match rename_anew(from, to) {
+        Err(Errno::NOTSUP) => {
+            let ((from, old), (to, new)) = (from, to);
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            retry_on_intr(|| rustix::fs::openat(to, new, flags, Mode::RUSR | Mode::WUSR))?;
+            retry_on_intr(|| rustix::fs::renameat(from, old, to, new)).inspect_err(|_| {
+                let _ = rustix::fs::unlinkat(to, new, AtFlags::empty());
+            })
+        }
+        renamed => renamed,
+    }
+}
+
+/// What an entry is; `None` if the system cannot tell.
+pub(super) fn kind(folder: &File, name: impl Arg + Copy) -> Option<FileType> {
+    let looked = retry_on_intr(|| rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW));
+    looked.ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
 }
 
 impl FsDirectory {
@@ -33,6 +72,7 @@ impl FsDirectory {
         match rename_anew((&folder.fd, temporary.as_bytes()), (&folder.fd, name.as_bytes())) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
+            Err(Errno::NOTSUP) => Err(self.error(NEEDS_RENAME, name, Errno::NOTSUP)),
             Err(errno) => Err(self.error("publish the file", name, errno)),
         }
     }

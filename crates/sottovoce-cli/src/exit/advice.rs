@@ -1,5 +1,7 @@
 //! Advice for errors that names this program's commands.
 
+use std::io::ErrorKind;
+
 use sottovoce::Error;
 use sottovoce::model::ModelFailure;
 use sottovoce::persona::PersonaFailure;
@@ -27,6 +29,12 @@ pub(crate) fn help(error: &Error) -> &'static str {
         }
         Error::NoSuchSnapshot { .. } => "`sottovoce snapshot list` shows all of them",
         Error::NoSuchArtifact { .. } => "`sottovoce artifact list` shows all of them",
+        // What a file system cannot do at all is no fault of the disk.
+        Error::NotDurable { source, .. }
+            if matches!(source.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) =>
+        {
+            error.help()
+        }
         Error::NotDurable { .. } | Error::Poisoned { .. } => {
             "check the disk and run `sottovoce verify`, then run the command again"
         }
