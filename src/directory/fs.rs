@@ -32,8 +32,7 @@ use super::{
     TEMPORARY,
 };
 use crate::error::{Error, Result};
-use file_id::{id, stamp};
-use publish::kind;
+use file_id::{id, kind, stamp};
 
 #[derive(Debug)]
 pub(crate) struct FsDirectory {

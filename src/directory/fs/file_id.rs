@@ -1,6 +1,10 @@
-//! A file's identity: device and inode, and its stamp.
+//! A file's identity: device and inode, its stamp and its type.
 
-use rustix::fs::Stat;
+use std::fs::File;
+
+use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::io::retry_on_intr;
+use rustix::path::Arg;
 
 use crate::directory::FileStamp;
 
@@ -19,4 +23,10 @@ pub(super) fn stamp(stat: &Stat) -> FileStamp {
     let changed = seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
     #[allow(clippy::unnecessary_cast, reason = "other systems have other widths")]
     [stat.st_ino as u64, stat.st_size as u64, changed]
+}
+
+/// What an entry is; `None` if the system cannot tell.
+pub(super) fn kind(folder: &File, name: impl Arg + Copy) -> Option<FileType> {
+    let looked = retry_on_intr(|| rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW));
+    looked.ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
 }

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::path::Arg;
 
 use super::FsDirectory;
+use super::file_id::kind;
 use super::lock;
 use super::open_files::OpenFolder;
 use crate::directory::{Directory, TEMPORARY};
@@ -58,12 +58,6 @@ pub(super) fn rename_or_claim(from: (&File, &[u8]), to: (&File, &[u8])) -> rusti
         }
         renamed => renamed,
     }
-}
-
-/// What an entry is; `None` if the system cannot tell.
-pub(super) fn kind(folder: &File, name: impl Arg + Copy) -> Option<FileType> {
-    let looked = retry_on_intr(|| rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW));
-    looked.ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
 }
 
 impl FsDirectory {

@@ -38,6 +38,9 @@ pub(crate) fn help(error: &Error) -> &'static str {
         Error::NotDurable { .. } | Error::Poisoned { .. } => {
             "check the disk and run `sottovoce verify`, then run the command again"
         }
+        Error::Io { source, .. } if source.kind() == ErrorKind::Unsupported => {
+            "docs/backup-and-keys.md says which file systems hold a store"
+        }
         Error::Io { .. } => {
             "check that the path exists and that this user may use it; `sottovoce doctor` checks both"
         }
