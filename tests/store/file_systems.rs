@@ -1,6 +1,12 @@
 //! File systems that lack something: unnamed files, a rename that replaces nothing, hard links, an fsync of folders, or
 //! locks.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "these are tests"
+)]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -372,7 +372,7 @@ async fn residue(house: &House, words: &str) -> Vec<String> {
         }
     }
     // All files that exist, whatever a reader with the key could open.
-    let expected = ["head", "imports", "lock", "profile", "vault"];
+    let expected = ["head", "imports", "lock", "profile", "reserve", "vault"];
     for (path, ..) in snapshot(house.root.path()) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let is_known = path.is_dir()
