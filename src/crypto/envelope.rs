@@ -25,10 +25,11 @@ pub(crate) enum Kind {
     Teams,
     TeamRecord,
     Threads,
+    Tombstones,
 }
 
 impl Kind {
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Record => "record",
             Self::Head => "head",
@@ -49,6 +50,7 @@ impl Kind {
             Self::Teams => "teams",
             Self::TeamRecord => "team-record",
             Self::Threads => "threads",
+            Self::Tombstones => "tombstones",
         }
     }
 }

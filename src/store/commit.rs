@@ -4,5 +4,5 @@ pub(crate) mod batch;
 pub(crate) mod committer;
 pub(crate) mod import_tombstones;
 pub(crate) mod room;
+pub(crate) mod settings_documents;
 pub(crate) mod thread_document;
-pub(crate) mod write_presets;

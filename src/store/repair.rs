@@ -6,7 +6,7 @@ pub(crate) mod rebuild;
 pub(crate) mod relocate;
 pub(crate) mod set_aside;
 
-use crate::store::commit::write_presets::accept;
+use crate::store::commit::settings_documents::accept;
 use crate::store::repair::set_aside::passing;
 use std::collections::BTreeSet;
 

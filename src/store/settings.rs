@@ -8,3 +8,4 @@ pub(crate) mod presets_document;
 pub(crate) mod profile;
 pub(crate) mod snapshot_withdrawal;
 pub(crate) mod summary;
+pub(crate) mod tombstones;

@@ -21,4 +21,5 @@ mod published_contract;
 mod rollback;
 mod setbacks;
 mod threads;
+mod tombstones;
 mod unbound_keys;

@@ -114,7 +114,7 @@ fn check_new(
     kid: &str,
     reuse: Reuse,
 ) -> Result<Option<Artifact>> {
-    committer.check_settings(tail)?;
+    tail.check_settings(committer.folder)?;
     let (folder, profile) = (committer.folder, &tail.profile);
     let same = match reuse {
         Reuse::SameBytes => same(folder, profile, &artifact.kind, &artifact.sha256)?,
@@ -144,12 +144,10 @@ pub(crate) fn delete<'a>(
     let committer = &committer.with_reserve();
     // Which segments of the search index hold their words is known from the messages alone.
     segments::remove(committer.folder, &SeqSet::everything())?;
-    let there = |id: &&str| tail.profile.artifact(id).is_some();
-    if tail.knows_settings() && ids.clone().any(|id| there(&id)) {
-        let listed: Vec<_> = ids.clone().filter(there).collect();
+    if tail.knows_settings() {
         committer.change_profile(tail, |profile| {
-            for id in listed {
-                profile.artifacts.insert(id.to_owned(), String::new());
+            for id in ids.clone() {
+                profile.artifacts.get_mut(id).map(String::clear);
             }
         })?;
     }
@@ -196,7 +194,8 @@ pub(crate) fn there(folder: &Folder, tail: &Tail) -> Result<BTreeMap<String, Str
     let mut there = BTreeMap::new();
     if !tail.knows_settings() {
         for id in ids(folder)? {
-            if let Ok(artifact) = open_meta(folder, &id)?
+            if !tail.profile.has_deleted_artifact(&id)
+                && let Ok(artifact) = open_meta(folder, &id)?
                 && folder.artifacts.link_count(&id)? > 0
             {
                 there.insert(id, artifact.sha256.clone());

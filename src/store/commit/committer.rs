@@ -1,5 +1,6 @@
 //! The committer: assigns numbers, publishes files and updates the head. Requires the lock.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use zeroize::Zeroizing;
@@ -7,7 +8,7 @@ use zeroize::Zeroizing;
 use crate::crypto::{HEADER, SealingKey, StreamOpener, StreamSealer, random};
 use crate::error::{Error, Result};
 use crate::store::commit::room;
-use crate::store::commit::write_presets::put;
+use crate::store::commit::settings_documents::{put_presets, put_tombstones};
 use crate::store::folder::document;
 use crate::store::folder::document::whole;
 use crate::store::folder::{Folder, HeadState};
@@ -170,7 +171,7 @@ impl Committer<'_> {
         tail: &mut Tail,
         change: impl FnOnce(&mut Profile),
     ) -> Result<()> {
-        self.check_settings(tail)?;
+        tail.check_settings(self.folder)?;
         let mut profile = Profile::clone(&tail.profile);
         change(&mut profile);
         if profile == *tail.profile && profile.rev == tail.head.profile() {
@@ -197,29 +198,22 @@ impl Committer<'_> {
         }
     }
 
-    /// Fails if the settings could not be read.
-    pub(crate) fn check_settings(&self, tail: &Tail) -> Result<()> {
-        if tail.knows_settings() {
-            return Ok(());
+    /// Moves a document that nobody can read to the quarantine folder, before another takes its place.
+    pub(crate) fn set_aside(&self, document: Document) -> Result<()> {
+        if matches!(document::open(self.folder, document)?, Some(Err(_))) {
+            document::check_replaceable(self.folder, document)?;
+            self.folder.directory.move_into(document.file_name().as_bytes(), QUARANTINE)?;
         }
-        let place = self.folder.directory.path().join(Document::Profile.file_name());
-        Err(Error::Damaged {
-            place: place.display().to_string(),
-            reason: "the conversation's settings cannot be read; a repair continues without them",
-        })
+        Ok(())
     }
 
-    /// Replaces settings that were lost. Moves a file that does not open to the quarantine folder.
+    /// Replaces settings that were lost.
     pub(crate) fn renew_profile(
         &self,
         tail: &mut Tail,
         change: impl FnOnce(&mut Profile),
     ) -> Result<()> {
-        if matches!(document::open(self.folder, Document::Profile)?, Some(Err(_))) {
-            document::check_replaceable(self.folder, Document::Profile)?;
-            let name = Document::Profile.file_name().as_bytes();
-            self.folder.directory.move_into(name, QUARANTINE)?;
-        }
+        self.set_aside(Document::Profile)?;
         let mut profile =
             Profile { is_unknown: false, were_lost: true, ..Profile::clone(&tail.profile) };
         change(&mut profile);
@@ -249,9 +243,11 @@ impl Committer<'_> {
 
     /// Replaces the settings and keeps their revision. They also record the conversation's highest number.
     pub(crate) fn write_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
-        put(self, &tail.profile, &mut profile)?;
+        put_tombstones(self, &tail.profile, &mut profile)?;
+        put_presets(self, &tail.profile, &mut profile)?;
         profile.seq = tail.last_seq;
-        let plaintext = profile.without_presets().to_plaintext()?;
+        let alone = Profile { presets: BTreeMap::new(), ..profile.without_tombstones() };
+        let plaintext = alone.to_plaintext()?;
         self.replace(Document::Profile, &plaintext)?;
         tail.set_profile(Arc::new(profile), self.folder.retention);
         match tail.head {

@@ -45,7 +45,7 @@ pub(crate) fn cleanup(
     committer: &Committer<'_>,
     tail: &mut Tail,
 ) -> Result<CleanupReport> {
-    committer.check_settings(tail)?;
+    tail.check_settings(committer.folder)?;
     let now = reader.now();
     if !tail.retention.is_forever()
         && let Some(newest) = tail.last_said().filter(|newest| now < *newest)

@@ -91,7 +91,7 @@ impl ForgetPlan {
         self.numbers = related.clone();
         self.numbers.extend(hidden.ranges());
         self.summaries = profile.made_of(related);
-        self.proposed_title = profile.has_proposed_title();
+        self.proposed_title = profile.title_is_proposed;
         self.note_snapshots(snapshots, profile, related);
         self.description = self.is_whole && profile.has_words();
         self.keeps_context = profile.assigned_persona.is_some();

@@ -46,8 +46,8 @@ pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
             Ok(Some(Err(kind))) => kind,
             Err(error) => unreadable(error)?,
         };
-        // The tail reports findings about the settings and presets.
-        if !matches!(document, Document::Presets | Document::Profile) {
+        // The tail reports findings about the settings and what belongs to them.
+        if !matches!(document, Document::Presets | Document::Profile | Document::Tombstones) {
             findings.push(kind.in_file(document.file_name()));
         }
     }

@@ -134,7 +134,7 @@ impl Reader {
     /// The current settings, without summaries if the conversation has expired.
     pub(crate) fn shown_settings(&self) -> Result<Arc<Profile>> {
         let settings = self.settings()?;
-        if !settings.has_summaries() || !self.has_expired()? {
+        if settings.summaries.is_empty() || !self.has_expired()? {
             return Ok(settings);
         }
         Ok(Arc::new(Profile::clone(&settings).without_summaries()))

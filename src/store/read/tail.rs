@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::window::Window;
-use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
@@ -193,11 +192,11 @@ impl Tail {
     /// # Errors
     /// [`Error::Damaged`].
     pub(crate) fn check_settings(&self, folder: &Folder) -> Result<()> {
-        if self.knows_settings() {
+        let Some(lost) = self.skipped.iter().find(|finding| profile::is_about(finding)) else {
             return Ok(());
-        }
-        let place = folder.directory.path().join(Document::Profile.file_name());
-        let reason = "the conversation's settings cannot be read";
+        };
+        let place = folder.directory.path().join(lost.file.as_deref().unwrap_or_default());
+        let reason = "the conversation's settings cannot be read; a repair continues without them";
         Err(Error::Damaged { place: place.display().to_string(), reason })
     }
 

@@ -27,10 +27,12 @@ pub enum Document {
     Teams,
     /// The newest messages of each thread, by name. It is derived from the messages, and the store keeps it by itself.
     Threads,
+    /// What was deleted and may not come back. It belongs to the settings and is read and changed with them.
+    Tombstones,
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Calibration,
         Self::Imports,
         Self::Origins,
@@ -39,20 +41,12 @@ impl Document {
         Self::Sync,
         Self::Teams,
         Self::Threads,
+        Self::Tombstones,
     ];
 
     /// The document's file name in the conversation's folder.
     pub(crate) fn file_name(self) -> &'static str {
-        match self {
-            Self::Calibration => "calibration",
-            Self::Imports => "imports",
-            Self::Origins => "origins",
-            Self::Presets => "presets",
-            Self::Profile => "profile",
-            Self::Sync => "sync",
-            Self::Teams => "teams",
-            Self::Threads => "threads",
-        }
+        self.kind().as_str()
     }
 
     /// Whether its plaintext may be longer than an envelope can be. It is then sealed as a stream, as artifacts are.
@@ -65,7 +59,11 @@ impl Document {
     }
 
     pub(crate) fn associated<'a>(self, scope: &'a [&'a str]) -> AssociatedData<'a> {
-        let kind = match self {
+        AssociatedData::of(self.kind(), scope, self.file_name())
+    }
+
+    fn kind(self) -> Kind {
+        match self {
             Self::Calibration => Kind::Calibration,
             Self::Imports => Kind::Imports,
             Self::Origins => Kind::Origins,
@@ -74,8 +72,8 @@ impl Document {
             Self::Sync => Kind::Sync,
             Self::Teams => Kind::Teams,
             Self::Threads => Kind::Threads,
-        };
-        AssociatedData::of(kind, scope, self.file_name())
+            Self::Tombstones => Kind::Tombstones,
+        }
     }
 }
 

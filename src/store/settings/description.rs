@@ -114,8 +114,4 @@ impl Profile {
         }
         profile
     }
-
-    pub(crate) fn has_proposed_title(&self) -> bool {
-        self.title_is_proposed
-    }
 }

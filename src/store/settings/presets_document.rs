@@ -1,61 +1,32 @@
 //! The store's presets, sealed in a document of their own beside the default conversation's settings so that these
 //! stay small. In memory they are part of the settings, which record the document's revision.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
-use crate::store::folder::document;
 use crate::store::record::document::Document;
-use crate::store::record::encoding::object;
-use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::finding::Finding;
 use crate::store::record::persona::Preset;
-use crate::store::settings::profile::Profile;
+use crate::store::settings::profile::{self, Profile};
 
 /// The most bytes of the document: 1 MiB. A larger one accepts no more presets.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// The document's contents.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Presets {
-    pub(crate) rev: u64,
-    pub(crate) presets: BTreeMap<String, Preset>,
-    #[serde(rename = "broughtPresets", default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(crate) imported_presets: BTreeSet<String>,
-}
-
-impl Presets {
-    pub(crate) fn of(profile: &Profile) -> Self {
-        Self {
-            rev: profile.presets_rev,
-            presets: profile.presets.clone(),
-            imported_presets: profile.imported_presets.clone(),
-        }
-    }
-
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
-    }
-
-    /// Reads the document. The inner error says what is wrong with it.
-    pub(crate) fn open(folder: &Folder) -> Result<Result<Self, FindingKind>> {
-        Ok(match document::open(folder, Document::Presets)? {
-            None => Err(FindingKind::Absent),
-            Some(opened) => opened.and_then(|text| object(&text).ok_or(FindingKind::BadRecord)),
-        })
+impl Profile {
+    /// The presets alone, as their document has them.
+    pub(crate) fn presets_alone(&self) -> Self {
+        Self { rev: self.presets_rev, presets: self.presets.clone(), ..Self::default() }
     }
 }
 
 /// Whether the document has room for a preset, which may replace one with the same id.
 pub(crate) fn has_room_for(profile: &Profile, preset: &Preset) -> bool {
-    let mut after = Presets::of(profile);
-    let before = after.bytes().len();
+    let size =
+        |profile: &Profile| serde_json::to_vec(profile).map_or(usize::MAX, |text| text.len());
+    let mut after = profile.presets_alone();
+    let before = size(&after);
     after.presets.insert(preset.id.clone(), preset.clone());
     // A document from before there was a limit may still shrink.
-    after.bytes().len() <= MOST_BYTES.max(before)
+    size(&after) <= MOST_BYTES.max(before)
 }
 
 /// Fails if the presets could not be read.
@@ -74,19 +45,21 @@ pub(crate) fn read_into(folder: &Folder, profile: &mut Profile) -> Result<Option
     if profile.presets_rev == 0 && !profile.is_unknown {
         return Ok(None);
     }
-    let kind = match Presets::open(folder)? {
-        Ok(there) if there.rev >= profile.presets_rev => {
+    let (there, kind) = profile::read_part(folder, Document::Presets, profile.presets_rev)?;
+    match kind {
+        None => {
             profile.presets_rev = there.rev;
-            profile.presets = there.presets;
-            profile.imported_presets = there.imported_presets;
-            return Ok(None);
+            profile.presets.extend(there.presets);
+            // In documents from before the tombstones had one of their own.
+            profile.imported_presets.extend(there.imported_presets);
+            Ok(None)
         }
-        _ if profile.is_unknown => return Ok(None),
-        Ok(_) => FindingKind::Outdated,
-        Err(kind) => kind,
-    };
-    profile.presets_are_unknown = true;
-    Ok(Some(kind.in_file(Document::Presets.file_name())))
+        Some(_) if profile.is_unknown => Ok(None),
+        Some(kind) => {
+            profile.presets_are_unknown = true;
+            Ok(Some(kind.in_file(Document::Presets.file_name())))
+        }
+    }
 }
 
 /// Whether a finding is about the presets.

@@ -27,6 +27,7 @@ use crate::store::settings::description_revs::DescriptionRevs;
 use crate::store::settings::forgotten_conversations::ForgottenConversation;
 use crate::store::settings::presets_document;
 use crate::store::settings::summary::Summary;
+use crate::store::settings::tombstones;
 
 /// A conversation's settings and metadata. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -78,14 +79,15 @@ pub struct Profile {
     /// The previous clear, for undoing the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cleared_before: Option<Cleared>,
-    /// The snapshots and their newest revisions. Revision 0 marks a deleted imported snapshot, so that no other
-    /// import brings it back.
+    /// The snapshots and their newest revisions. Revision 0 is a tombstone: of a deleted imported snapshot, so that no
+    /// other import brings it back.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) snapshots: BTreeMap<String, u64>,
     /// Numbers of messages that may be copies restored from snapshots.
     #[serde(default, skip_serializing_if = "SeqSet::is_empty")]
     pub(crate) restored: SeqSet,
-    /// The artifacts and their digests. An empty digest marks a deleted artifact, so that nothing brings it back.
+    /// The artifacts and their digests. An empty digest is a tombstone: of a deleted artifact, so that nothing brings it
+    /// back.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) artifacts: BTreeMap<String, String>,
     /// Numbers of messages that were pruned from the context.
@@ -97,6 +99,9 @@ pub struct Profile {
     /// The persona, if the conversation has one.
     #[serde(rename = "character", default, skip_serializing_if = "Option::is_none")]
     pub assigned_persona: Option<AssignedPersona>,
+    /// The revision of the tombstones' document; 0 if there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) tombstones_rev: u64,
     /// The revision of the presets document; 0 if there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) presets_rev: u64,
@@ -244,10 +249,6 @@ impl Profile {
         self.summaries.iter().rev().find(|summary| summary.thread() == thread)
     }
 
-    pub(crate) fn has_summaries(&self) -> bool {
-        !self.summaries.is_empty()
-    }
-
     pub(crate) fn without_summaries(mut self) -> Self {
         self.summaries.clear();
         self
@@ -359,32 +360,24 @@ impl Profile {
     /// The settings as they are sealed.
     ///
     /// # Errors
-    /// [`Error::InvalidMessage`] if they are too long. Marks of what was deleted may be as long as they must.
+    /// [`Error::InvalidMessage`] if they are too long. Tombstones may be as long as they must.
     pub(crate) fn to_plaintext(&self) -> Result<Zeroizing<Vec<u8>>> {
         let reason = "the settings are too long to store";
         let to_json = |profile: &Self| serde_json::to_vec(profile).map(Zeroizing::new);
-        let plaintext = to_json(self).map_err(|_| Error::InvalidMessage { reason })?;
-        if plaintext.len() > LONGEST_RECORD {
-            let mut others = self.clone();
-            others.snapshots.retain(|_, rev| *rev > 0);
-            others.artifacts.retain(|_, sha256| !sha256.is_empty());
-            others.forgotten_scopes.clear();
-            to_json(&others)
-                .ok()
-                .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)
-                .ok_or(Error::InvalidMessage { reason })?;
-        }
-        Ok(plaintext)
+        let fits = |text: &Zeroizing<Vec<u8>>| text.len() <= LONGEST_RECORD;
+        let plaintext = to_json(self).ok().filter(|text| {
+            fits(text) || to_json(&self.without_tombstones()).is_ok_and(|text| fits(&text))
+        });
+        plaintext.ok_or(Error::InvalidMessage { reason })
     }
 
-    /// A copy without the presets, as it is sealed.
-    pub(crate) fn without_presets(&self) -> Self {
-        Self { presets: BTreeMap::new(), imported_presets: BTreeSet::new(), ..self.clone() }
-    }
-
-    /// Whether settings and presets could both be read.
-    fn is_known(&self) -> bool {
-        !self.is_unknown && !self.presets_are_unknown
+    pub(crate) fn without_tombstones(&self) -> Self {
+        let mut profile = self.clone();
+        profile.imported_presets.clear();
+        profile.forgotten_scopes.clear();
+        profile.snapshots.retain(|_, rev| *rev > 0);
+        profile.artifacts.retain(|_, sha256| !sha256.is_empty());
+        profile
     }
 
     /// Finds an artifact by its id, a unique prefix of it, or a reference.
@@ -414,7 +407,6 @@ impl Profile {
     }
 
     /// Whether this artifact was deleted.
-    #[cfg(feature = "recall")]
     pub(crate) fn has_deleted_artifact(&self, id: &str) -> bool {
         self.artifacts.get(id).is_some_and(String::is_empty)
     }
@@ -484,39 +476,46 @@ pub(crate) fn read(
     head: HeadState,
     known: Option<&Arc<Profile>>,
 ) -> Result<(Arc<Profile>, Option<Finding>)> {
-    let found = |kind: FindingKind| Some(kind.in_file(Document::Profile.file_name()));
     let rev = match head {
-        HeadState::Known(head) if head.profile() == 0 => {
-            // Their writer was interrupted, or the head was put back. Settings that do not open then belong to
-            // nobody.
-            let first =
-                document::open(folder, Document::Profile)?.and_then(std::result::Result::ok);
-            let first = first.and_then(|plaintext| object::<Profile>(&plaintext));
-            return Ok((first.map(Arc::new).unwrap_or_default(), None));
-        }
         HeadState::Known(head) => Some(head.profile()),
         HeadState::Absent | HeadState::Damaged => None,
     };
-    if let Some(known) = known.filter(|known| Some(known.rev) == rev && known.is_known()) {
+    if let Some(known) = known.filter(|known| known.rev > 0 && Some(known.rev) == rev)
+        && !(known.is_unknown || known.presets_are_unknown)
+    {
         return Ok((Arc::clone(known), None));
     }
-    let (mut profile, finding) = match document::open(folder, Document::Profile)? {
-        None => (Profile::default(), rev.and_then(|_| found(FindingKind::Absent))),
-        Some(Err(kind)) => (Profile::default(), found(kind)),
-        Some(Ok(plaintext)) => match object::<Profile>(&plaintext) {
-            None => (Profile::default(), found(FindingKind::BadRecord)),
-            Some(profile) => {
-                let is_old = rev.is_some_and(|rev| profile.rev < rev);
-                (profile, is_old.then_some(FindingKind::Outdated).and_then(found))
-            }
-        },
-    };
+    let (mut profile, kind) = read_part(folder, Document::Profile, rev.unwrap_or(0))?;
+    // If the head tells of no settings, their writer was interrupted, or the head was put back. Settings that do not open
+    // then belong to nobody.
+    let finding = kind.filter(|_| rev != Some(0));
+    let finding = finding.map(|kind| kind.in_file(Document::Profile.file_name()));
     profile.is_unknown = finding.is_some();
-    let finding = finding.or(presets_document::read_into(folder, &mut profile)?);
-    Ok((Arc::new(profile), finding))
+    let presets = presets_document::read_into(folder, &mut profile)?;
+    let tombstones = tombstones::read_into(folder, &mut profile, known.map(|known| &**known))?;
+    Ok((Arc::new(profile), finding.or(tombstones).or(presets)))
+}
+
+/// What a document of the settings says, and what is wrong with it. `told` is the lowest revision that it may have; 0 if it
+/// may be absent.
+pub(crate) fn read_part(
+    folder: &Folder,
+    document: Document,
+    told: u64,
+) -> Result<(Profile, Option<FindingKind>)> {
+    let text = document::open(folder, document)?.unwrap_or(Err(FindingKind::Absent));
+    Ok(match text.and_then(|text| object::<Profile>(&text).ok_or(FindingKind::BadRecord)) {
+        Ok(there) => {
+            let is_old = there.rev < told;
+            (there, is_old.then_some(FindingKind::Outdated))
+        }
+        Err(FindingKind::Absent) if told == 0 => (Profile::default(), None),
+        Err(kind) => (Profile::default(), Some(kind)),
+    })
 }
 
 /// Whether a finding is about the settings themselves.
 pub(crate) fn is_about(finding: &Finding) -> bool {
-    finding.file.as_deref() == Some(Document::Profile.file_name())
+    let documents = [Document::Profile, Document::Tombstones];
+    documents.iter().any(|document| finding.file.as_deref() == Some(document.file_name()))
 }

@@ -41,7 +41,7 @@ pub(crate) fn save(
     mut snapshot: Snapshot,
 ) -> Result<()> {
     check_id(&snapshot.id)?;
-    committer.check_settings(tail)?;
+    tail.check_settings(committer.folder)?;
     snapshot.drop_forgotten(&tail.erased, tail.last_seq)?;
     let before = match open(committer.folder, &snapshot.id, 0)? {
         Ok(there) => there.rev,
@@ -129,7 +129,8 @@ pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let listed = is_known.then(|| tail.profile.snapshots.clone());
     let mut there = BTreeMap::new();
     for id in ids(committer.folder)? {
-        let is_listed = listed.as_ref().is_none_or(|listed| listed.get(&id) > Some(&0));
+        let known = tail.profile.snapshots.get(&id);
+        let is_listed = if is_known { known > Some(&0) } else { known != Some(&0) };
         if is_listed && let Ok(snapshot) = open(committer.folder, &id, 0)? {
             there.insert(id, snapshot.rev);
         }
@@ -143,17 +144,14 @@ pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let last = tail.last_seq;
     let artifacts = artifact_files::there(committer.folder, tail)?;
     let imports = import_tombstones::revision(committer.folder)?;
-    if is_known {
-        return committer.change_profile(tail, |profile| {
-            (profile.snapshots, profile.artifacts) = (there, artifacts);
-            profile.imports = imports;
-        });
+    let change = |profile: &mut Profile| {
+        (profile.snapshots, profile.artifacts, profile.imports) = (there, artifacts, imports);
+        profile.restored.extend((!is_known).then_some(1..=last).into_iter());
+    };
+    match is_known {
+        true => committer.change_profile(tail, change),
+        false => committer.renew_profile(tail, change),
     }
-    committer.renew_profile(tail, |profile| {
-        (profile.snapshots, profile.artifacts) = (there, artifacts);
-        profile.imports = imports;
-        profile.restored.extend(std::iter::once(1..=last));
-    })
 }
 
 /// Whether no key and no program can read this file.
@@ -168,12 +166,8 @@ pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
 }
 
 pub(crate) fn check_id(id: &str) -> Result<()> {
-    match is_id(id) {
-        true => Ok(()),
-        false => {
-            Err(Error::InvalidMessage { reason: "a snapshot's id must be a UUID in lower case" })
-        }
-    }
+    let reason = "a snapshot's id must be a UUID in lower case";
+    is_id(id).then_some(()).ok_or(Error::InvalidMessage { reason })
 }
 
 /// Findings about a conversation's snapshots.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::directory::{
-    Check, Directory, EntryKind, FileStamp, Fill, Lock, Refill, Source, Streamed, fs::FsDirectory,
-    memory::MemoryDirectory,
+    Check, Directory, EntryKind, FileStamp, Fill, Lock, Refill, Sink, Source, Streamed,
+    fs::FsDirectory, memory::MemoryDirectory,
 };
 use crate::store::folder::Folder;
 use crate::store::keyring::Keyring;
@@ -64,6 +64,7 @@ pub(super) struct FaultyDirectory {
     calls: Arc<AtomicUsize>,
     listed: Arc<AtomicUsize>,
     bytes: Arc<AtomicUsize>,
+    written: Arc<AtomicUsize>,
 }
 
 /// A file whose bytes are counted as they are read.
@@ -100,12 +101,18 @@ impl FaultyDirectory {
             calls: Arc::default(),
             listed: Arc::default(),
             bytes: Arc::default(),
+            written: Arc::default(),
         })
     }
 
     /// The number of bytes that were read.
     pub(super) fn bytes_read(&self) -> usize {
         self.bytes.load(Relaxed)
+    }
+
+    /// The number of bytes that were written, without the contents of artifacts.
+    pub(super) fn bytes_written(&self) -> usize {
+        self.written.load(Relaxed)
     }
 
     /// The number of calls, and the number of names that they listed.
@@ -202,11 +209,13 @@ impl Directory for FaultyDirectory {
 
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool> {
         self.pass(Call::Create)?;
+        self.written.fetch_add(bytes.len(), Relaxed);
         self.inner.create(name, bytes)
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.pass(Call::Replace)?;
+        self.written.fetch_add(bytes.len(), Relaxed);
         self.inner.replace(name, bytes)
     }
 
@@ -217,11 +226,18 @@ impl Directory for FaultyDirectory {
         check: &mut Check<'_>,
     ) -> Result<bool> {
         self.pass(Call::ReplaceVerified)?;
-        self.inner.replace_verified(name, fill, check)
+        let mut counted = |sink: &mut Sink<'_>| {
+            fill(&mut |bytes| {
+                self.written.fetch_add(bytes.len(), Relaxed);
+                sink(bytes)
+            })
+        };
+        self.inner.replace_verified(name, &mut counted, check)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.pass(Call::Overwrite)?;
+        self.written.fetch_add(bytes.len(), Relaxed);
         self.inner.overwrite(name, bytes)
     }
 
@@ -251,6 +267,7 @@ impl Directory for FaultyDirectory {
             calls: Arc::clone(&self.calls),
             listed: Arc::clone(&self.listed),
             bytes: Arc::clone(&self.bytes),
+            written: Arc::clone(&self.written),
         })
     }
 

@@ -40,7 +40,7 @@ impl Writer {
         self.locked(|committer, tail, _| {
             let mut profile = Profile::clone(&tail.profile);
             change(&mut profile);
-            committer.check_settings(tail)?;
+            tail.check_settings(committer.folder)?;
             if profile.retention != tail.profile.retention
                 && limits::compare(&reader, tail, profile.retention)?.0
             {
@@ -61,7 +61,7 @@ impl Writer {
             return Ok(LimitsEffect::default());
         }
         self.locked(|committer, tail, _| {
-            committer.check_settings(tail)?;
+            tail.check_settings(committer.folder)?;
             LimitsEffect::of(&reader, tail, retention)
         })
     }
@@ -75,7 +75,7 @@ impl Writer {
     ) -> Result<Profile> {
         let reader = Arc::clone(&self.reader);
         self.locked(|committer, tail, _| {
-            committer.check_settings(tail)?;
+            tail.check_settings(committer.folder)?;
             announced.check(&reader, tail, retention)?;
             if hidden == HiddenMessages::Delete {
                 cleanup::before_widening(&reader, committer, tail)?;
@@ -203,7 +203,7 @@ impl Writer {
 
     pub(crate) fn delete_artifacts(&mut self, ids: &[String]) -> Result<()> {
         self.locked(|committer, tail, _| {
-            committer.check_settings(tail)?;
+            tail.check_settings(committer.folder)?;
             artifact_files::delete(committer, tail, ids.iter().map(String::as_str))
         })
     }
@@ -211,17 +211,15 @@ impl Writer {
     /// Deletes artifacts, and marks those as deleted that were never here.
     pub(crate) fn delete_received_artifacts(&mut self, ids: &[String]) -> Result<()> {
         self.locked(|committer, tail, _| {
-            committer.check_settings(tail)?;
+            tail.check_settings(committer.folder)?;
             let ids = ids.iter().map(String::as_str).filter(|id| is_id(id));
-            let marks =
-                |profile: &Profile, id: &str| profile.artifacts.get(id) == Some(&String::new());
-            if ids.clone().all(|id| marks(&tail.profile, id)) {
+            if ids.clone().all(|id| tail.profile.has_deleted_artifact(id)) {
                 return Ok(());
             }
-            artifact_files::delete(committer, tail, ids.clone())?;
             committer.change_profile(tail, |profile| {
-                profile.artifacts.extend(ids.map(|id| (id.to_owned(), String::new())));
-            })
+                profile.artifacts.extend(ids.clone().map(|id| (id.to_owned(), String::new())));
+            })?;
+            artifact_files::delete(committer, tail, ids)
         })
     }
 
@@ -234,7 +232,7 @@ impl Writer {
         continues: bool,
     ) -> Result<bool> {
         self.locked(|committer, tail, _| {
-            committer.check_settings(tail)?;
+            tail.check_settings(committer.folder)?;
             if !tail.profile.may_install(&summary, before, &tail.erased) {
                 return Ok(false);
             }

@@ -31,7 +31,7 @@ impl Writer {
     pub(crate) fn merge_newer_profile(&mut self, later: &Profile) -> Result<()> {
         let now = self.limits.clock.now().timestamp();
         self.locked(|committer, tail, _| {
-            committer.check_settings(tail)?;
+            tail.check_settings(committer.folder)?;
             if tail.profile.rev >= later.rev {
                 return Ok(());
             }
@@ -45,7 +45,7 @@ impl Writer {
     pub(crate) fn clamp_profile(&mut self) -> Result<()> {
         let now = self.limits.clock.now().timestamp();
         self.locked(|committer, tail, _| {
-            committer.check_settings(tail)?;
+            tail.check_settings(committer.folder)?;
             let clamped = clamped(&tail.profile, tail, now);
             committer.change_profile(tail, |profile| *profile = clamped)
         })

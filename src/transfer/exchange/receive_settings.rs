@@ -170,7 +170,7 @@ fn apply(
     match name {
         "title" => match read(value)? {
             // Elsewhere, a title that a model proposed is none.
-            None if profile.has_proposed_title() => {}
+            None if profile.title_is_proposed => {}
             title => profile.rename(title),
         },
         "tags" => profile.tags = read(value)?.unwrap_or_default(),

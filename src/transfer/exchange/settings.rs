@@ -31,7 +31,7 @@ impl Exchange {
             return Err(Error::Damaged { place, reason });
         }
         let mut settings = Fields::default();
-        let title = profile.title.as_ref().filter(|_| !profile.has_proposed_title());
+        let title = profile.title.as_ref().filter(|_| !profile.title_is_proposed);
         settings.put("title", title)?;
         settings.put("tags", Some(&profile.tags).filter(|tags| !tags.is_empty()))?;
         let metadata = Some(&profile.metadata).filter(|metadata| !metadata.is_empty());

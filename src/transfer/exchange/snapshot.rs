@@ -56,9 +56,7 @@ impl Exchange {
         };
         Ok(snapshots.iter().map(|snapshot| (snapshot.id.clone(), shared(snapshot))).collect())
     }
-}
 
-impl Exchange {
     /// Saves snapshots whose messages are all here or were removed, and deletes those that were deleted elsewhere.
     pub(super) async fn receive_snapshots(
         &self,

@@ -66,17 +66,7 @@ pub(super) fn conversation(
 ) -> Result<Exported> {
     let folder = &reader.folder;
     let tail = reader.load(0)?;
-    if !tail.knows_settings() {
-        return Err(Error::Damaged {
-            place: folder
-                .directory
-                .path()
-                .join(Document::Profile.file_name())
-                .display()
-                .to_string(),
-            reason: "the conversation's settings cannot be read; a repair continues without them",
-        });
-    }
+    tail.check_settings(folder)?;
     let opening = if is_first { OPENING } else { ",\n" };
     to.write_all(opening.as_bytes()).map_err(unwritten)?;
     let head = head(reader, &tail, part)?;

@@ -47,7 +47,7 @@ impl ClearedMessages {
         let Some(at) = self.at else { return Ok(Begun { rest: HashSet::new() }) };
         let profile = store.profile().await?;
         let is_cleared = profile.cleared.is_some_and(|cleared| cleared.at >= at);
-        let mut hides_others = profile.has_summaries()
+        let mut hides_others = !profile.summaries.is_empty()
             || coming.iter().any(|imported| {
                 imported.message.timestamp <= at && !self.origins.contains(&imported.origin())
             });

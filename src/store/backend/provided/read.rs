@@ -144,7 +144,7 @@ pub(crate) async fn read(
 /// The settings, without the summaries of a conversation that has expired.
 pub(crate) async fn profile(store: &(impl StoreBackend + ?Sized)) -> Result<Profile> {
     let view = View::of(store).await?;
-    if view.profile.has_summaries() && has_expired(store, &view).await? {
+    if !view.profile.summaries.is_empty() && has_expired(store, &view).await? {
         return Ok(view.profile.without_summaries());
     }
     Ok(view.profile)

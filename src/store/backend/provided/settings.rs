@@ -77,9 +77,11 @@ async fn write_document_once(
 /// [`Error::InvalidMessage`].
 pub(crate) fn check_writable(document: Document) -> Result<()> {
     match document {
-        Document::Presets | Document::Profile => Err(Error::InvalidMessage {
-            reason: "the settings are changed with `change_profile`, so that no change is lost",
-        }),
+        Document::Presets | Document::Profile | Document::Tombstones => {
+            Err(Error::InvalidMessage {
+                reason: "the settings are changed with `change_profile`, so that no change is lost",
+            })
+        }
         Document::Origins | Document::Sync | Document::Teams | Document::Threads => {
             Err(Error::InvalidMessage { reason: "the store keeps this document by itself" })
         }

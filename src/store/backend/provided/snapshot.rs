@@ -12,9 +12,10 @@ use crate::store::backend::{ReadQuery, StoreBackend};
 use crate::store::record::document::DocumentId;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
-use crate::store::record::snapshot::{Snapshot, is_id};
+use crate::store::record::snapshot::Snapshot;
 use crate::store::settings::profile::Profile;
 use crate::store::snapshot::restore_job::RestoreJob;
+use crate::store::snapshot::snapshot_files::check_id;
 
 /// The snapshots that these settings list, newest first, and what is wrong with those that cannot be read.
 pub(crate) async fn list(
@@ -142,15 +143,4 @@ async fn open(
 
 fn name(id: &str) -> DocumentId {
     DocumentId::Snapshot(id.to_owned())
-}
-
-/// # Errors
-/// [`Error::InvalidMessage`] for what is no UUID in lower case.
-fn check_id(id: &str) -> Result<()> {
-    match is_id(id) {
-        true => Ok(()),
-        false => {
-            Err(Error::InvalidMessage { reason: "a snapshot's id must be a UUID in lower case" })
-        }
-    }
 }

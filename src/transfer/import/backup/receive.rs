@@ -105,8 +105,9 @@ impl Elements for Receiver {
         if head.scope != store.scope().to_string() {
             return Err(Error::OtherScope);
         }
-        // Each store has its own list of conversations that were forgotten.
+        // Each store has its own list of conversations that were forgotten, and its own document of tombstones.
         head.profile.forgotten_scopes.clear();
+        head.profile.tombstones_rev = (head.profile.tombstones() != Profile::default()).into();
         let was_gone = store.writer().blocking_lock().record_if_forgotten()?;
         let tail = store.reader().newest()?;
         let merge = Merge::new(Scope::clone(store.scope()), &head, &tail);
