@@ -7,5 +7,6 @@ pub(crate) mod host_change;
 pub(crate) mod presets_document;
 pub(crate) mod profile;
 pub(crate) mod snapshot_withdrawal;
+pub(crate) mod stored;
 pub(crate) mod summary;
 pub(crate) mod tombstones;

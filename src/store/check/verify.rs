@@ -14,13 +14,13 @@ use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
-use crate::store::settings::profile;
+use crate::store::settings::stored;
 use crate::store::snapshot::snapshot_files;
 
 pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Report> {
     // Read the head before listing, so that records appended meanwhile do not contradict it.
     let (_, head) = folder.head()?;
-    let (settings, _) = profile::read(folder, head, None)?;
+    let (settings, _) = stored::read(folder, head, None)?;
     let told = head.seq().max(settings.seq);
     let mut listing = folder.list()?;
     listing.names.sort_unstable();
@@ -76,7 +76,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
 fn beside(folder: &Folder) -> Result<Vec<Finding>> {
     let look = || {
         let (_, head) = folder.head()?;
-        let (profile, unsettled) = profile::read(folder, head, None)?;
+        let (profile, unsettled) = stored::read(folder, head, None)?;
         let mut findings: Vec<Finding> = unsettled.into_iter().collect();
         findings.append(&mut snapshot_files::verify(folder, &profile)?);
         findings.append(&mut artifact_files::verify(folder, &profile)?);

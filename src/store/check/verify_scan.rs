@@ -18,7 +18,7 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::settings::profile;
+use crate::store::settings::stored;
 
 /// Everything that a check has found so far.
 #[derive(Default)]
@@ -268,7 +268,7 @@ impl VerifyScan {
         }
         // Read the settings last: an artifact is listed before a message refers to it.
         let (_, head) = folder.head()?;
-        let (profile, _) = profile::read(folder, head, None)?;
+        let (profile, _) = stored::read(folder, head, None)?;
         let is_live = |seq: u64| !self.erased.contains(seq);
         let dangling = referred
             .into_iter()

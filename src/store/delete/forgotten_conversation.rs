@@ -14,7 +14,7 @@ use crate::store::record::layout::QUARANTINE;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::seq_set::forget_record::ForgetRecord;
-use crate::store::settings::profile;
+use crate::store::settings::stored;
 
 /// The conversation's id in that list: a digest, so that the list names nobody.
 pub(crate) fn id(scope: &Scope) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn find(folder: &Folder) -> Result<Option<ForgottenConversation>> {
         return Ok(None);
     }
     let root = folder.of_root();
-    let (profile, _) = profile::read(&root, root.head()?.1, None)?;
+    let (profile, _) = stored::read(&root, root.head()?.1, None)?;
     Ok(profile.forgotten_scopes.get(&id(&folder.scope)).copied())
 }
 

@@ -11,7 +11,7 @@ use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::{NameTime, RecordName};
 use crate::store::record::seq_set::SeqSet;
-use crate::store::settings::profile;
+use crate::store::settings::stored;
 
 impl Tail {
     /// Reads the tail from the head, if the head names enough and nothing in the folder has changed since the head
@@ -23,7 +23,7 @@ impl Tail {
         let (profile, None) = (match head.profile() {
             // If there were any records, the change stamp would differ.
             0 => Default::default(),
-            _ => profile::read(folder, HeadState::Known(head), None)?,
+            _ => stored::read(folder, HeadState::Known(head), None)?,
         }) else {
             return Ok(None);
         };

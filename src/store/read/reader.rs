@@ -137,7 +137,7 @@ impl Reader {
         if settings.summaries.is_empty() || !self.has_expired()? {
             return Ok(settings);
         }
-        Ok(Arc::new(Profile::clone(&settings).without_summaries()))
+        Ok(Arc::new(Profile { summaries: Vec::new(), ..Profile::clone(&settings) }))
     }
 
     /// Whether the conversation has expired: its last message is too old.

@@ -16,7 +16,7 @@ use crate::store::record::head::NAMED;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::name::{NameTime, RecordName};
 use crate::store::record::seq_set::SeqSet;
-use crate::store::settings::profile;
+use crate::store::settings::stored;
 
 /// Whether others may be writing during a scan. A listing is no snapshot: while a batch is published, it may show a
 /// later record without an earlier one.
@@ -153,7 +153,7 @@ impl Tail {
         };
         let mut skipped = listing.foreign;
         skipped.append(&mut unopened);
-        let (profile, unsettled) = profile::read(folder, head, known.map(|tail| &tail.profile))?;
+        let (profile, unsettled) = stored::read(folder, head, known.map(|tail| &tail.profile))?;
         if unsettled.is_some()
             && writers != WriterPresence::Excluded
             && folder.head_bytes()? != head_bytes

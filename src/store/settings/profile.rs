@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::{Error, Result};
+use crate::store::folder::Folder;
 use crate::store::folder::document;
-use crate::store::folder::{Folder, HeadState};
 use crate::store::record::artifact;
 use crate::store::record::document::Document;
 use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage, object};
@@ -25,9 +24,7 @@ use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::description_revs::DescriptionRevs;
 use crate::store::settings::forgotten_conversations::ForgottenConversation;
-use crate::store::settings::presets_document;
 use crate::store::settings::summary::Summary;
-use crate::store::settings::tombstones;
 
 /// A conversation's settings and metadata. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -249,11 +246,6 @@ impl Profile {
         self.summaries.iter().rev().find(|summary| summary.thread() == thread)
     }
 
-    pub(crate) fn without_summaries(mut self) -> Self {
-        self.summaries.clear();
-        self
-    }
-
     /// Removes a thread's last summary, so that the messages themselves are context again. Returns whether there was
     /// one.
     pub(crate) fn remove_summary(&mut self, thread: Option<&str>) -> bool {
@@ -416,11 +408,6 @@ impl Profile {
         self.artifacts.contains_key(id)
     }
 
-    /// The artifact with this digest.
-    pub(crate) fn artifact_with(&self, sha256: &str) -> Option<&str> {
-        self.listed_artifacts().find(|(_, known)| *known == sha256).map(|(id, _)| id)
-    }
-
     /// The ids of the snapshots.
     pub fn snapshots(&self) -> impl Iterator<Item = &str> {
         self.listed().map(|(id, _)| id)
@@ -467,33 +454,6 @@ impl fmt::Debug for Profile {
             .field("presets", &self.presets.len())
             .finish_non_exhaustive()
     }
-}
-
-/// Reads the settings that belong to a head. Returns a finding if they are missing, damaged or outdated. A
-/// conversation without settings has the defaults and no file.
-pub(crate) fn read(
-    folder: &Folder,
-    head: HeadState,
-    known: Option<&Arc<Profile>>,
-) -> Result<(Arc<Profile>, Option<Finding>)> {
-    let rev = match head {
-        HeadState::Known(head) => Some(head.profile()),
-        HeadState::Absent | HeadState::Damaged => None,
-    };
-    if let Some(known) = known.filter(|known| known.rev > 0 && Some(known.rev) == rev)
-        && !(known.is_unknown || known.presets_are_unknown)
-    {
-        return Ok((Arc::clone(known), None));
-    }
-    let (mut profile, kind) = read_part(folder, Document::Profile, rev.unwrap_or(0))?;
-    // If the head tells of no settings, their writer was interrupted, or the head was put back. Settings that do not open
-    // then belong to nobody.
-    let finding = kind.filter(|_| rev != Some(0));
-    let finding = finding.map(|kind| kind.in_file(Document::Profile.file_name()));
-    profile.is_unknown = finding.is_some();
-    let presets = presets_document::read_into(folder, &mut profile)?;
-    let tombstones = tombstones::read_into(folder, &mut profile, known.map(|known| &**known))?;
-    Ok((Arc::new(profile), finding.or(tombstones).or(presets)))
 }
 
 /// What a document of the settings says, and what is wrong with it. `told` is the lowest revision that it may have; 0 if it

@@ -124,7 +124,7 @@ async fn tombstones_in_the_settings_of_an_older_store_move_to_their_document_wit
 {
     let directory = older().await;
     let store = open(&directory).await;
-    assert!(is_buried(&*store.profile().await.unwrap(), 3));
+    assert!(is_buried(&store.profile().await.unwrap(), 3));
     assert_sound(&store, "as it was").await;
     assert!(directory.read(DOCUMENT).unwrap().is_none());
     rename(&store, "second").await.unwrap();
@@ -132,11 +132,11 @@ async fn tombstones_in_the_settings_of_an_older_store_move_to_their_document_wit
     assert!(!settings.contains(SNAPSHOT) && !settings.contains(&artifact(1)), "{settings}");
     for _ in 0..2 {
         let store = open(&directory).await;
-        assert!(is_buried(&*store.profile().await.unwrap(), 3));
+        assert!(is_buried(&store.profile().await.unwrap(), 3));
         assert_sound(&store, "moved").await;
         delete(&store, vec![artifact(3)]).await.unwrap();
     }
-    assert!(is_buried(&*open(&directory).await.profile().await.unwrap(), 4));
+    assert!(is_buried(&open(&directory).await.profile().await.unwrap(), 4));
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn settings_that_are_lost_take_no_tombstone_with_them() {
     let store = open(&directory).await;
     store.repair(RepairOptions::default(), |_| {}).await.unwrap();
     assert_sound(&store, "after the repair").await;
-    assert!(is_buried(&*open(&directory).await.profile().await.unwrap(), 4));
+    assert!(is_buried(&open(&directory).await.profile().await.unwrap(), 4));
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn lost_or_older_tombstones_are_found_and_nothing_is_changed_before_a_repa
         let profile = store.profile().await.unwrap();
         assert_eq!(profile.title.as_deref(), Some("first"), "only the tombstones were lost");
         assert_eq!(profile.has_deleted_artifact(&artifact(3)), left == 4);
-        assert_eq!(profile.has_deleted_artifact(&artifact(4)), false);
+        assert!(!profile.has_deleted_artifact(&artifact(4)));
         delete(&store, vec![artifact(4)]).await.unwrap();
         assert_sound(&open(&copy).await, kind.code()).await;
     }

@@ -216,6 +216,7 @@ impl Writer {
             if ids.clone().all(|id| tail.profile.has_deleted_artifact(id)) {
                 return Ok(());
             }
+            let committer = &committer.with_reserve();
             committer.change_profile(tail, |profile| {
                 profile.artifacts.extend(ids.clone().map(|id| (id.to_owned(), String::new())));
             })?;

@@ -114,7 +114,7 @@ fn count(profile: &Profile, artifacts: Vec<ImportedArtifact>) -> Result<(usize, 
             Ok(_) if artifact.artifact.kind == ArtifactKind::ToolResult => {
                 seen.insert(artifact.id.clone());
             }
-            Ok(sha256) if profile.artifact_with(&sha256).is_none() => {
+            Ok(sha256) if profile.listed_artifacts().all(|(_, known)| known != sha256) => {
                 seen.insert(sha256);
             }
             Ok(_) => {}

@@ -145,7 +145,7 @@ pub(crate) async fn read(
 pub(crate) async fn profile(store: &(impl StoreBackend + ?Sized)) -> Result<Profile> {
     let view = View::of(store).await?;
     if !view.profile.summaries.is_empty() && has_expired(store, &view).await? {
-        return Ok(view.profile.without_summaries());
+        return Ok(Profile { summaries: Vec::new(), ..view.profile });
     }
     Ok(view.profile)
 }
