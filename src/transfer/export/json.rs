@@ -120,9 +120,11 @@ fn head(reader: &Reader, tail: &Tail, part: Part) -> Result<Zeroizing<Vec<u8>>> 
     let text = |bytes: Zeroizing<Vec<u8>>| String::from_utf8(bytes.to_vec()).ok();
     let partial = part != Part::ALL;
     let profile = match partial {
-        true => &tail.profile.without_model_words(),
-        false => &Profile { seq: 0, ..Profile::clone(&tail.profile) },
+        true => tail.profile.without_model_words(),
+        false => Profile { seq: 0, ..Profile::clone(&tail.profile) },
     };
+    // Each store has its own document of tombstones.
+    let profile = &Profile { tombstones_rev: 0, ..profile };
     let head = Head {
         scope: folder.scope.to_string(),
         last_seq: tail.last_seq,
