@@ -149,7 +149,7 @@ macro_rules! settings_of_a_server {
             /// # Errors
             /// [`Error::Config`](crate::Error::Config) for a key that is not one word of printable ASCII, or that
             /// would leave the local network unencrypted.
-            pub fn api_key(self, key: zeroize::Zeroizing<String>) -> crate::Result<Self> {
+            pub fn api_key(self, key: zeroize::Zeroizing<String>) -> crate::error::Result<Self> {
                 Ok(Self { client: Arc::new(HttpClient::clone(&self.client).with_key(key)?) })
             }
 

@@ -177,6 +177,18 @@ fn the_key_string_shows_nowhere() {
 }
 
 #[test]
+fn the_token_of_a_server_shows_neither_in_its_section_nor_in_the_list_of_settings() {
+    let token = "a token that only this house knows";
+    let variables = ["SOTTOVOCE__MCP__TOKEN", "SOTTOVOCE__SERVE__TOKEN", "SOTTOVOCE__PAGE__TOKEN"];
+    let config = load("{}", &variables.map(|name| (name, token))).unwrap();
+    for given in [&config.mcp.token, &config.serve.token, &config.page.token] {
+        assert_eq!(given.as_ref().map(|given| given.as_str()), Some(token));
+    }
+    let shown = format!("{config:?} {}", serde_json::to_string(config.settings()).unwrap());
+    assert!(!shown.contains(token), "{shown}");
+}
+
+#[test]
 fn two_keys_at_once_are_refused_by_their_names_and_places() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("sottovoce.key"), "a credential of this house\n").unwrap();
