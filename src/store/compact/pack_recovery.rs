@@ -38,9 +38,12 @@ impl Compactor {
     ) {
         // Data that could not be made durable once may only seem durable now.
         if self.is_off {
+            self.is_behind |= previous == PreviousWriter::Interrupted;
             return;
         }
-        if let Err(error) = self.try_to_recover(committer, tail, previous) {
+        let recovered = self.try_to_recover(committer, tail, previous);
+        self.is_behind = recovered.is_err();
+        if let Err(error) = recovered {
             self.give_up("tidying up packs", &error);
         }
     }

@@ -704,8 +704,8 @@ async fn a_batch_that_fails_midway_says_how_many_are_durable() {
 async fn a_batch_that_cannot_be_made_durable_midway_poisons_the_writer() {
     for setting in settings() {
         let store = open(&setting.faulty).await;
-        setting.faulty.fail(Call::Create, 4, 1, not_durable);
-        // The first file is the key list.
+        setting.faulty.fail(Call::Create, 5, 1, not_durable);
+        // The first files are the key list and the reserve.
         let failed = store.append_all((1..=8).map(said).collect()).await;
         assert!(matches!(failed, Err(Error::Partial { stored: 3, total: 8, .. })), "{failed:?}");
         let refused = store.append_message(said("refused")).await;

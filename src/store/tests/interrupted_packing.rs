@@ -516,8 +516,10 @@ async fn forgotten_words_that_could_not_be_taken_out_of_a_pack_go_when_that_is_p
     let line = line_of(&*directory, 5).1;
     let is_there = || all_bytes(&*directory).windows(line.len()).any(|window| window == line);
     faulty.fail(Call::Stream, 0, usize::MAX, no_space);
-    assert!(store.forget(&[5..=5]).await.is_err());
-    assert!(store.forget(&[5..=5]).await.is_err(), "it is not forgotten while its bytes are there");
+    for _ in 0..2 {
+        let left = store.forget(&[5..=5]).await.unwrap().left;
+        assert!(!left.is_empty(), "it is not forgotten while its bytes are there");
+    }
     store.append_message(said("while there is no space for a pack")).await.unwrap();
     assert!(is_there());
     faulty.fail(Call::Stream, 0, 0, no_space);
