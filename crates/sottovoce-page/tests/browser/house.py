@@ -76,6 +76,13 @@ class Store:
             finally:
                 program.kill()
 
+    def refusal(self):
+        """Why the page of this store does not start."""
+        done = subprocess.run([PROGRAM, "page", "--addr", "127.0.0.1:0"], env=self.environment, cwd=self.folder, timeout=60,
+                              capture_output=True, text=True)
+        assert done.returncode != 0 and not done.stdout, done
+        return done.stderr
+
 
 class Served:
     def __init__(self, link, program):
