@@ -704,13 +704,13 @@ async fn a_batch_that_fails_midway_says_how_many_are_durable() {
 async fn a_batch_that_cannot_be_made_durable_midway_poisons_the_writer() {
     for setting in settings() {
         let store = open(&setting.faulty).await;
-        setting.faulty.fail(Call::Create, 5, 1, not_durable);
-        // The first files are the key list and the reserve.
+        store.append_message(said(0)).await.unwrap();
+        setting.faulty.fail(Call::Create, 3, 1, not_durable);
         let failed = store.append_all((1..=8).map(said).collect()).await;
         assert!(matches!(failed, Err(Error::Partial { stored: 3, total: 8, .. })), "{failed:?}");
         let refused = store.append_message(said("refused")).await;
         assert!(matches!(refused, Err(Error::Poisoned { .. })));
-        assert_eq!(texts(&open_sound(&setting).await).await, ["1", "2", "3"]);
+        assert_eq!(texts(&open_sound(&setting).await).await, ["0", "1", "2", "3"]);
     }
 }
 
