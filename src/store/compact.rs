@@ -50,8 +50,6 @@ pub(crate) struct Compactor {
     patience: usize,
     /// Set when data could not be made durable: files that are visible may not be on disk.
     is_off: bool,
-    /// Whether what an interrupted writer began is still to be finished. The next writer must learn of it.
-    pub(crate) is_behind: bool,
     /// Records that cannot be packed: they do not open, or have a second name (a hard link).
     unpackable: HashSet<RecordName>,
     /// Packs whose contents do not match their names.
@@ -68,7 +66,6 @@ impl Compactor {
             keep: files,
             patience: 0,
             is_off: false,
-            is_behind: false,
             unpackable: HashSet::new(),
             mismatched: HashSet::new(),
             unmergeable: HashSet::new(),

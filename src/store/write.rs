@@ -325,7 +325,7 @@ impl Writer {
                 .is_ok();
         // After a failure the cached tail may be outdated, so the next operation scans the folder.
         reader.install(is_marked.then_some(tail));
-        if outcome.is_ok() && !self.compactor.is_behind {
+        if outcome.is_ok() {
             lock.release_clean();
         }
         outcome

@@ -13,7 +13,6 @@ use crate::store::pack::check::PackAudit;
 use crate::store::pack::merge::{find, holds_all_of};
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::read::tail::Tail;
-use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 
@@ -39,12 +38,9 @@ impl Compactor {
     ) {
         // Data that could not be made durable once may only seem durable now.
         if self.is_off {
-            self.is_behind |= previous == PreviousWriter::Interrupted;
             return;
         }
-        self.is_behind = false;
         if let Err(error) = self.try_to_recover(committer, tail, previous) {
-            self.is_behind = true;
             self.give_up("tidying up packs", &error);
         }
     }
@@ -81,11 +77,8 @@ impl Compactor {
         while let Some(&pack) = tail.unpurged.last() {
             let mut purged = ForgetReport::default();
             remove_packed(folder, &[pack], &tail.erased, &mut purged)?;
-            let is_unread = |left: &Finding| matches!(left.kind, FindingKind::Unreadable(_));
-            if purged.left.iter().any(is_unread) {
-                self.is_behind = true;
-            } else if purged.removed.is_empty() {
-                // A pack with forgotten records was replaced. If a backup brings it back, it is searched again.
+            // A pack with forgotten records was replaced. If a backup brings it back, it is searched again.
+            if purged.removed.is_empty() {
                 self.purged.insert((pack, forgotten));
             }
             tail.unpurged.pop();
