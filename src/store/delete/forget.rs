@@ -100,7 +100,13 @@ pub(crate) fn erase_surveyed(
     erased.extend(seqs.ranges());
     if erased == tail.erased {
         // Packs that could not be rewritten the last time.
-        let (mut forgotten, packs) = (ForgetReport::default(), std::mem::take(&mut tail.unpurged));
+        let mut forgotten = ForgetReport::default();
+        let unpurged = std::mem::take(&mut tail.unpurged);
+        if seqs.is_empty() && unpurged.is_empty() {
+            return Ok(forgotten);
+        }
+        let mut packs = committer.folder.list()?.packs;
+        packs.retain(|pack| seqs.intersects(&pack.seqs()) || unpurged.contains(pack));
         purge_packs(committer.folder, &packs, &erased, &mut forgotten)?;
         return Ok(forgotten);
     }
