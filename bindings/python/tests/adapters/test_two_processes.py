@@ -43,4 +43,5 @@ def test_the_second_process_remembers_what_the_first_was_told(framework, tmp_pat
     assert messages[2].content == "My sister is called Ada."
     assert messages[5].content == "She is called Ada." and messages[5].cut_off is None
     for file in (tmp_path / "store").rglob("*"):
-        assert not file.is_file() or b"Ada" not in file.read_bytes()
+        # A short word stands in random bytes sometimes.
+        assert not file.is_file() or b"is called Ada" not in file.read_bytes()
