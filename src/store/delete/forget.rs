@@ -108,6 +108,10 @@ pub(crate) fn erase_surveyed(
         let mut packs = committer.folder.list()?.packs;
         packs.retain(|pack| seqs.intersects(&pack.seqs()) || unpurged.contains(pack));
         purge_packs(committer.folder, &packs, &erased, &mut forgotten)?;
+        if !forgotten.left.is_empty() {
+            // The next append that has room tries again.
+            tail.unpurged = packs;
+        }
         return Ok(forgotten);
     }
     let numbers = erased.count() - tail.erased.count();

@@ -509,22 +509,27 @@ async fn a_file_in_the_way_of_one_purged_pack_does_not_prevent_purging_others() 
 
 #[tokio::test]
 async fn forgotten_words_that_could_not_be_taken_out_of_a_pack_go_when_that_is_possible_again() {
-    let directory = Arc::new(MemoryDirectory::default());
-    let faulty = FaultyDirectory::over(directory.clone());
-    let store = open(&faulty, 1).await;
-    appended(&store, 1..=20).await;
-    let line = line_of(&*directory, 5).1;
-    let is_there = || all_bytes(&*directory).windows(line.len()).any(|window| window == line);
-    faulty.fail(Call::Stream, 0, usize::MAX, no_space);
-    for _ in 0..2 {
-        let left = store.forget(&[5..=5]).await.unwrap().left;
-        assert!(!left.is_empty(), "it is not forgotten while its bytes are there");
+    for forgets_again in [true, false] {
+        let directory = Arc::new(MemoryDirectory::default());
+        let faulty = FaultyDirectory::over(directory.clone());
+        let store = open(&faulty, 1).await;
+        appended(&store, 1..=20).await;
+        let line = line_of(&*directory, 5).1;
+        let is_there = || all_bytes(&*directory).windows(line.len()).any(|window| window == line);
+        faulty.fail(Call::Stream, 0, usize::MAX, no_space);
+        for _ in 0..2 {
+            let left = store.forget(&[5..=5]).await.unwrap().left;
+            assert!(!left.is_empty(), "it is not forgotten while its bytes are there");
+        }
+        store.append_message(said("while there is no space for a pack")).await.unwrap();
+        assert!(is_there());
+        faulty.fail(Call::Stream, 0, 0, no_space);
+        match forgets_again {
+            true => drop(store.forget(&[5..=5]).await.unwrap()),
+            false => drop(store.append_message(said("with space")).await.unwrap()),
+        }
+        assert!(!is_there(), "{forgets_again}");
     }
-    store.append_message(said("while there is no space for a pack")).await.unwrap();
-    assert!(is_there());
-    faulty.fail(Call::Stream, 0, 0, no_space);
-    store.forget(&[5..=5]).await.unwrap();
-    assert!(!is_there());
 }
 
 #[tokio::test]
