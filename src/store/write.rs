@@ -9,6 +9,7 @@ pub(crate) mod recovery;
 pub(crate) mod removal;
 pub(crate) mod restore_records;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -188,19 +189,27 @@ impl Writer {
         announced: Option<&ForgetPlan>,
     ) -> Result<ForgetReport> {
         let reader = Arc::clone(&self.reader);
-        let forget = || {
+        let has_begun = Cell::new(false);
+        let mut forget = || {
             self.locked(|committer, tail, _| {
                 let prepared = Prepared::new(&reader, committer, tail, asked)?;
                 if let Some(announced) = announced {
                     prepared.check(announced)?;
                 }
+                has_begun.set(true);
                 let forgotten = prepared.carry_out(&reader, committer, tail)?;
                 room::keep_reserve(&reader.folder);
                 Ok(forgotten)
             })
         };
-        // Some file systems need room even to mark the lock in place.
-        room::with_room(&reader.folder, forget)
+        match forget() {
+            // Some file systems need room even to mark the lock in place. What has begun makes room by itself.
+            Err(Error::NoSpace { .. }) if !has_begun.get() => {
+                room::make(&reader.folder)?;
+                forget()
+            }
+            outcome => outcome,
+        }
     }
 
     /// Removes messages that retention hides.

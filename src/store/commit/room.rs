@@ -11,20 +11,24 @@ use crate::store::record::seq_set::SeqSet;
 /// if it has a quarter of a mebibyte.
 const RESERVED: usize = 512 << 10;
 
-/// Does some work. If the disk is full, removes the reserve and what can be made again from the messages, and does the work
-/// once more.
+/// Does some work. If the disk is full, makes room and does the work once more.
 pub(crate) fn with_room<T>(folder: &Folder, mut work: impl FnMut() -> Result<T>) -> Result<T> {
     match work() {
         Err(Error::NoSpace { .. }) => {
-            tracing::warn!("the disk is full: the search index makes room for forgetting");
-            folder.root.remove(RESERVE)?;
-            folder.root.sync()?;
-            folder.directory.remove(Document::Origins.file_name())?;
-            segments::remove(folder, &SeqSet::everything())?;
+            make(folder)?;
             work()
         }
         outcome => outcome,
     }
+}
+
+/// Removes the reserve and what can be made again from the messages.
+pub(crate) fn make(folder: &Folder) -> Result<()> {
+    tracing::warn!("the disk is full: the search index makes room for forgetting");
+    folder.root.remove(RESERVE)?;
+    folder.root.sync()?;
+    folder.directory.remove(Document::Origins.file_name())?;
+    segments::remove(folder, &SeqSet::everything())
 }
 
 /// Makes the reserve if it is missing. Without one, forgetting on a full disk may fail.
