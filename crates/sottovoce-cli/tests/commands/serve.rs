@@ -202,7 +202,7 @@ fn a_file_of_keys_without_a_key_is_refused_and_one_that_others_may_read_is_noted
 
     let talk = Talk::new();
     let keys = talk.home.path().join("keys");
-    std::fs::write(&keys, "# named/kitchen k1\n\n").unwrap();
+    std::fs::write(&keys, "# named/kitchen a-key-of-the-kitchen\n\n").unwrap();
     let with_keys = |arguments: &[&str]| {
         let mut command = talk.command(arguments);
         command.env("SOTTOVOCE__SERVE__KEYSFILE", &keys);
@@ -211,13 +211,13 @@ fn a_file_of_keys_without_a_key_is_refused_and_one_that_others_may_read_is_noted
     let refused = with_keys(&["serve", "--addr", "127.0.0.1:0"]).output().unwrap();
     assert_eq!(code(&refused), 2, "{}", err(&refused));
     assert!(err(&refused).contains("holds no key"), "{}", err(&refused));
-    std::fs::write(&keys, "named/kitchen k1\n").unwrap();
+    std::fs::write(&keys, "named/kitchen a-key-of-the-kitchen\n").unwrap();
     for (mode, is_noted) in [(0o644, true), (0o600, false)] {
         std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(mode)).unwrap();
         let served = started(&mut with_keys(&["serve", "--addr", "127.0.0.1:0"]));
         assert!(served.ask("/s/kitchen/api/chat", &says("Hello.")).starts_with("HTTP/1.1 401"));
         let (_, said) = served.end();
         assert_eq!(said.contains("chmod 600"), is_noted, "{said}");
-        assert!(!said.contains("k1"), "{said}");
+        assert!(!said.contains("a-key-of-the-kitchen"), "{said}");
     }
 }
