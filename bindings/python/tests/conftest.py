@@ -77,6 +77,8 @@ def script(tmp_path, options):
     def start(body, url="http://127.0.0.1:9"):
         text = (
             "import asyncio, os, signal, sys, threading, time\nimport sottovoce\n"
+            # What starts in a background ignores Ctrl-C.
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             f"store = sottovoce.Store(storage_root={str(options['storage_root'])!r}, "
             f"key_file={str(options['key_file'])!r}, base_url={url!r})\n"
             "conversation = store.conversation('dm/ann')\n" + body
