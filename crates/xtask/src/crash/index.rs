@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sottovoce::context::recall::{Recall, RecallQuery};
 use sottovoce::store::{Batch, DocumentId, StoreBackend};
-use sottovoce::{ConversationStore, FileConversationStore};
+use sottovoce::{ConversationStore, Error, FileConversationStore};
 
 use crate::Result;
 use crate::crash::check::ensure;
@@ -97,7 +97,13 @@ pub(crate) fn answers(root: &Path, told: &Told, forgets: &[u64]) -> Result<()> {
         ensure!(!loaded.is_empty(), "the index finds nothing");
         let is_back = loaded.iter().any(|(seq, _)| forgets.contains(seq));
         ensure!(!(is_forgotten && is_back), "the index finds what was forgotten");
-        store.commit(Batch::new(&state).remove(SEGMENT)).await?;
+        match store.commit(Batch::new(&state).remove(SEGMENT)).await {
+            // The first writer has finished a forgetting that was interrupted.
+            Err(Error::Conflict) => {
+                store.commit(Batch::new(&store.state().await?).remove(SEGMENT)).await?
+            }
+            outcome => outcome?,
+        };
         let made = found(&store, &Recall::new(Arc::new(store.clone())), 2).await?;
         ensure!(made == loaded, "{loaded:?} with a segment, {made:?} without");
         Ok(())

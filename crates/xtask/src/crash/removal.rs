@@ -91,7 +91,10 @@ fn reason(before: &[String], call: &str, after: &[String]) -> Option<&'static st
     let acknowledged = after.iter().position(|call| call.starts_with("write(1<"));
     let until_then = after.get(..acknowledged.unwrap_or(after.len())).unwrap_or_default();
     if name.starts_with(".tmp") {
-        None
+        let renamed = after.iter().find(|call| call.contains(name));
+        let is_reserve = renamed.is_some_and(|call| call.contains("\"reserve\""));
+        is_reserve
+            .then_some("it holds room, not words: without it, a full disk may refuse to forget")
     } else if until_then.iter().any(|call| is_sync(call)) {
         Some("a later fsync makes it durable as well, before anything is acknowledged")
     } else if before.last().is_some_and(|last| is_sync(last) && of(last).starts_with(of(call))) {
