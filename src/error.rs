@@ -504,5 +504,6 @@ impl Error {
 /// Whether the system cannot do something at all, rather than that it failed.
 fn is_unsupported(error: &io::Error) -> bool {
     use rustix::io::Errno;
-    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS))
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK))
 }

@@ -1,6 +1,7 @@
 //! Reads the body of a model server's answer as it arrives.
 
 mod buffer;
+pub(super) mod counts;
 pub(super) mod protocol;
 pub(super) mod words;
 

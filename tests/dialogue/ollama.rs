@@ -182,6 +182,18 @@ async fn an_answer_that_was_cut_at_its_greatest_length_says_so() {
 }
 
 #[tokio::test]
+async fn no_answer_is_lost_for_a_count_that_is_no_whole_number() {
+    let stub = OllamaStub::start();
+    let counts = json!({ "eval_count": 2.5, "prompt_eval_count": -1, "load_duration": "1.5s" });
+    stub.next(Answer::saying(&["It rains."]).done(counts));
+    let (parts, error) = read(&mut server(&stub).send(&chat().await).await.unwrap()).await;
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(text(&parts), "It rains.");
+    let Some(ReplyPart::Done(usage)) = parts.last() else { panic!("{parts:?}") };
+    assert_eq!((usage.answer_tokens, usage.prompt_tokens, usage.load_time), (None, None, None));
+}
+
+#[tokio::test]
 async fn words_in_the_last_line_are_not_lost() {
     let stub = OllamaStub::start();
     let last = json!({ "message": { "content": "Bye." }, "done": true, "done_reason": "stop" });

@@ -89,6 +89,18 @@ async fn the_times_of_llama_cpp_are_taken_over() {
 }
 
 #[tokio::test]
+async fn no_answer_is_lost_for_a_count_that_is_no_whole_number() {
+    let done = json!({ "choices": [], "usage": { "prompt_tokens": 31.5, "completion_tokens": "3" },
+        "timings": { "cache_n": -1, "prompt_ms": "a second" } });
+    let answer = Answer::saying(&["Hi"]).line(event(json!({}), Some("stop"))).line(done);
+    let (parts, error) = answered(answer.raw(b"data: [DONE]\n\n").unfinished()).await;
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(text(&parts), "Hi");
+    let usage = usage(&parts);
+    assert_eq!((usage.prompt_tokens, usage.answer_tokens, usage.prompt_time), (None, None, None));
+}
+
+#[tokio::test]
 async fn calls_are_put_together_however_a_server_sends_them() {
     let piece = |index: Value, id: Value, name: Value, arguments: Value| {
         let call = json!({ "index": index, "id": id, "type": "function",

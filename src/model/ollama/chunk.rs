@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::model::Usage;
 use crate::model::http::words;
+use crate::model::stream::counts;
 use crate::model::stream::protocol::{Protocol, RawCall, ReplyItem, Said};
 use crate::model::stream::words::Words;
 
@@ -41,11 +42,17 @@ struct Chunk {
     remote_model: Option<String>,
     done: Option<bool>,
     done_reason: Option<String>,
+    #[serde(deserialize_with = "counts::whole")]
     prompt_eval_count: Option<u64>,
+    #[serde(deserialize_with = "counts::whole")]
     prompt_cached_count: Option<u64>,
+    #[serde(deserialize_with = "counts::whole")]
     eval_count: Option<u64>,
+    #[serde(deserialize_with = "counts::whole")]
     load_duration: Option<u64>,
+    #[serde(deserialize_with = "counts::whole")]
     prompt_eval_duration: Option<u64>,
+    #[serde(deserialize_with = "counts::whole")]
     eval_duration: Option<u64>,
 }
 

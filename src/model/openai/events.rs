@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::calls::{CallFragment, Calls};
 use crate::model::Usage;
 use crate::model::http::words;
+use crate::model::stream::counts;
 use crate::model::stream::protocol::{Protocol, ReplyItem, Said};
 use crate::model::stream::words::Words;
 
@@ -54,7 +55,9 @@ struct Message {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Counts {
+    #[serde(deserialize_with = "counts::whole")]
     prompt_tokens: Option<u64>,
+    #[serde(deserialize_with = "counts::whole")]
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<Details>,
 }
@@ -62,6 +65,7 @@ struct Counts {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Details {
+    #[serde(deserialize_with = "counts::whole")]
     cached_tokens: Option<u64>,
 }
 
@@ -69,8 +73,11 @@ struct Details {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Timings {
+    #[serde(deserialize_with = "counts::whole")]
     cache_n: Option<u64>,
+    #[serde(deserialize_with = "counts::number")]
     prompt_ms: Option<f64>,
+    #[serde(deserialize_with = "counts::number")]
     predicted_ms: Option<f64>,
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::model::Usage;
 use crate::model::http::words;
+use crate::model::stream::counts;
 use crate::model::stream::protocol::{Protocol, ReplyItem, Said};
 use crate::model::stream::words::Words;
 
@@ -46,7 +47,9 @@ struct Response {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Counts {
+    #[serde(deserialize_with = "counts::whole")]
     input_tokens: Option<u64>,
+    #[serde(deserialize_with = "counts::whole")]
     output_tokens: Option<u64>,
     input_tokens_details: Option<Details>,
 }
@@ -54,6 +57,7 @@ struct Counts {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Details {
+    #[serde(deserialize_with = "counts::whole")]
     cached_tokens: Option<u64>,
 }
 
