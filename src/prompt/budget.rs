@@ -8,8 +8,8 @@ use crate::context::{ContextMessage, Placement, blocks};
 /// A message that leaves a placement first takes more than this many times what all others there take.
 const LONG: usize = 2;
 
-/// Drops retrieved messages (last first), then the oldest history, then stable memory (last first), until the rest
-/// takes at most `room` tokens. History is dropped in whole blocks, and about `n` messages of it stay if they fit.
+/// Drops the oldest history, then stable memory (last first), until the rest takes at most `room` tokens. History is
+/// dropped in whole blocks, and about `n` messages of it stay if they fit.
 /// No single long message makes others go: it goes itself.
 ///
 /// `usual` is the room beside an utterance of usual length. It decides what is too long, so that this does not change
@@ -23,9 +23,13 @@ pub(crate) fn fit(
     let stable = tokens(candidates, |at| at == Placement::Stable);
     let rooms = (room.saturating_sub(stable), usual.saturating_sub(stable));
     yield_long_history(candidates, rooms, &price);
-    drop_last_first(candidates, Placement::NewestTurn, room);
     drop_oldest_history(candidates, excess(candidates, room), n);
     drop_last_first(candidates, Placement::Stable, room);
+}
+
+/// Drops what was found for the utterance, last first, until the rest takes at most `room` tokens.
+pub(crate) fn fit_found(candidates: &mut [Candidate<'_>], room: usize) {
+    drop_last_first(candidates, Placement::NewestTurn, room);
 }
 
 /// Drops the oldest history in the same way, until it takes at most `room` tokens by itself.
@@ -188,6 +192,10 @@ mod tests {
 
     /// Fits entries. Those with odd numbers start an exchange.
     fn fitted(entries: &mut [ReceiptEntry], room: usize, n: usize) {
+        with_candidates(entries, |candidates| fit(candidates, (room, room), n, |_| 1));
+    }
+
+    fn with_candidates(entries: &mut [ReceiptEntry], fit: impl Fn(&mut [Candidate<'_>])) {
         let mut messages: Vec<ContextMessage> = entries
             .iter()
             .map(|entry| match entry.seq.unwrap() % 2 {
@@ -199,7 +207,7 @@ mod tests {
         let offers = entries.iter_mut().zip(&mut messages);
         let mut candidates: Vec<_> =
             offers.map(|(entry, message)| Candidate { entry, message }).collect();
-        fit(&mut candidates, (room, room), n, |_| 1);
+        fit(&mut candidates);
     }
 
     fn entry(seq: u64, tokens: usize, placement: Placement) -> ReceiptEntry {
@@ -214,9 +222,8 @@ mod tests {
     }
 
     #[test]
-    fn retrieved_goes_before_history_and_history_before_stable() {
-        let places =
-            [Placement::Stable, Placement::History, Placement::History, Placement::NewestTurn];
+    fn history_goes_before_stable() {
+        let places = [Placement::Stable, Placement::History, Placement::History];
         let left = |room| {
             let mut entries: Vec<_> =
                 places.iter().zip(1..).map(|(&at, seq)| entry(seq, 10, at)).collect();
@@ -227,8 +234,7 @@ mod tests {
                 .map(|e| e.seq.unwrap())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(left(40), [1, 2, 3, 4]);
-        assert_eq!(left(39), [1, 2, 3]);
+        assert_eq!(left(30), [1, 2, 3]);
         assert_eq!(left(29), [1, 3]);
         assert_eq!(left(19), [1]);
         assert_eq!(left(9), [0u64; 0]);
@@ -241,7 +247,7 @@ mod tests {
             .zip(1..)
             .map(|(tokens, seq)| entry(seq, tokens, Placement::NewestTurn))
             .collect();
-        fitted(&mut entries, 100, 1);
+        with_candidates(&mut entries, |candidates| fit_found(candidates, 100));
         let outcomes = entries.iter().map(|e| e.outcome).collect::<Vec<_>>();
         use EntryOutcome::{Included, TooLong};
         assert_eq!(outcomes, [Included, TooLong, Included, Included]);

@@ -34,46 +34,89 @@ pub struct Hit {
 pub struct Why {
     /// The question's words that were found, with 1 for a word in the passage and less for one in its neighbours.
     pub words: Vec<(String, f32)>,
+    /// How much the passage means what is asked for, up to 1.
+    pub alike: f32,
     /// Share of the words.
     pub near: f32,
-    /// Share of the meaning of the passage.
+    /// Share of what the passage means.
     pub sense: f32,
-    /// Share of the meaning of the passage and its neighbours.
-    pub sense_around: f32,
+    /// Share of what the passages beside it mean.
+    pub around: f32,
+    /// Share of telling something, instead of asking or ordering.
+    pub tells: f32,
     /// Share of the same words in the whole session.
     pub topic: f32,
-    /// Share of the speaker that the question names.
+    /// Share of the speaker that the question names, or who asks.
     pub speaker: f32,
+    /// Share of being said by a person, not by the assistant.
+    pub person: f32,
     /// Share of the dates that the question names.
     pub date: f32,
-    /// Share of a passage in which someone speaks of themselves.
-    pub me: f32,
-    /// Share of holding the kind of thing that is asked for: a time, a number, a name.
-    pub answer: f32,
-    /// Share of words of time.
-    pub time_words: f32,
-    /// Share of rare words.
-    pub rarity: f32,
-    /// Share of a standing wish.
-    pub standing: f32,
 }
 
 impl Why {
     /// The features by name, with the share that each has in the score.
-    pub fn features(&self) -> [(&'static str, f32); 11] {
+    pub fn features(&self) -> [(&'static str, f32); 8] {
         [
             ("words", self.near),
-            ("sense", self.sense),
-            ("sense around", self.sense_around),
+            ("meaning", self.sense),
+            ("meaning around", self.around),
+            ("tells", self.tells),
             ("topic", self.topic),
             ("speaker", self.speaker),
+            ("person", self.person),
             ("date", self.date),
-            ("me", self.me),
-            ("answer", self.answer),
-            ("time words", self.time_words),
-            ("rarity", self.rarity),
-            ("standing wish", self.standing),
         ]
+    }
+}
+
+/// How much a passage must mean what is asked for to be said to mean the same.
+const THE_SAME: f32 = 0.6;
+/// How much it must to be said to mean something like it.
+const SOMETHING_LIKE: f32 = 0.35;
+
+impl Why {
+    /// The reasons in words, such as: says “Bruno”; means something like it; said on a day that was asked for.
+    pub fn in_words(&self) -> String {
+        self.reasons(|words| {
+            let quoted: Vec<String> = words.iter().map(|word| format!("“{word}”")).collect();
+            quoted.join(", ")
+        })
+    }
+
+    /// The reasons without words of the question, for what may be logged.
+    pub fn without_words(&self) -> String {
+        self.reasons(|words| match words.len() {
+            1 => "a word of it".to_owned(),
+            n => format!("{n} words of it"),
+        })
+    }
+
+    fn reasons(&self, told: impl Fn(&[&str]) -> String) -> String {
+        let words = |is_said: fn(f32) -> bool| -> Vec<&str> {
+            let words = self.words.iter().filter(|(_, share)| is_said(*share));
+            words.map(|(word, _)| word.as_str()).collect()
+        };
+        let (own, beside) = (words(|share| share >= 1.), words(|share| share < 1.));
+        let mut reasons = Vec::new();
+        if !own.is_empty() {
+            reasons.push(format!("says {}", told(&own)));
+        }
+        if !beside.is_empty() {
+            reasons.push(format!("stands near {}", told(&beside)));
+        }
+        let others = [
+            (self.alike >= THE_SAME, "means the same"),
+            ((SOMETHING_LIKE..THE_SAME).contains(&self.alike), "means something like it"),
+            (self.date > 0., "said on a day that was asked for"),
+            (self.speaker > 0., "said by the person asked for"),
+        ];
+        reasons
+            .extend(others.into_iter().filter(|(is, _)| *is).map(|(_, reason)| reason.to_owned()));
+        match reasons.is_empty() {
+            true => "fits best of what was said".to_owned(),
+            false => reasons.join("; "),
+        }
     }
 }
 
@@ -98,13 +141,13 @@ impl fmt::Debug for Why {
 /// Hits among which the newer may come first. No hit leaves or enters the first five.
 const FIRST: usize = 5;
 /// How much less a newer hit may score to come first. Measured on pairs of statements, and on how much first places lose.
-const NEARLY_EQUAL: f32 = 1.5;
+const NEARLY_EQUAL: f32 = 3.;
 
 /// Puts newer statements before older ones that fit no better, so that "I moved to Leipzig" comes before "I live in
 /// Ulm". Only among the first five hits of a question about the present, and only if the newer passage holds the
 /// question's words that the older one holds. Scores stay.
 pub fn put_newer_first(hits: &mut [Hit], question: &Question) {
-    if !question.is_about_present() {
+    if !question.spans.is_empty() {
         return;
     }
     let first = hits.len().min(FIRST);
@@ -151,7 +194,7 @@ pub fn select_within(
     length: impl Fn(&Hit) -> usize,
     heading: impl Fn(&Hit) -> usize,
 ) -> Vec<&Hit> {
-    let worth = |hit: &Hit| f64::from(hit.score) - 0.5 * (length(hit) as f64 + 20.).ln();
+    let worth = |hit: &Hit| f64::from(hit.score) - 0.8 * (length(hit) as f64 + 20.).ln();
     let mut order: Vec<(f64, &Hit)> = hits.iter().map(|hit| (worth(hit), hit)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut left = tokens.saturating_mul(LETTERS_PER_TOKEN);

@@ -1,9 +1,7 @@
 //! The index: segments in the order of the conversation, and statistics over all of them.
 
-mod numbers;
 mod rank;
 mod search;
-mod sense;
 mod speakers;
 mod terms;
 mod view;
@@ -12,13 +10,14 @@ mod weights;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
-    ops::RangeInclusive,
+    ops::{Range, RangeInclusive},
 };
 
 use zeroize::Zeroizing;
 
 use crate::{
     hit::Hit,
+    meaning::Meaning,
     question::Question,
     secret::Word,
     segment::{BuildOptions, Segment},
@@ -91,7 +90,7 @@ impl Index {
     pub fn insert(&mut self, number: u64, segment: Segment) -> Option<Segment> {
         if !self.tail.is_empty() || !self.noted.is_empty() {
             let covered: HashSet<u64> = segment.seqs().collect();
-            self.retain_in_tail(&|seq| !covered.contains(&seq));
+            self.retain_in_tail(&|seq| !covered.contains(&seq), false);
         }
         let entry = self.entry(segment);
         self.view = None;
@@ -156,16 +155,19 @@ impl Index {
     /// Removes the turns that `keep` refuses, from all segments. Returns the numbers of the segments that changed.
     pub fn retain(&mut self, keep: impl Fn(u64) -> bool) -> Vec<u64> {
         self.view = None;
-        self.retain_in_tail(&keep);
-        let changed =
-            self.packs.iter().filter(|(_, entry)| entry.segment.seqs().any(|seq| !keep(seq)));
-        let changed: Vec<u64> = changed.map(|(number, _)| *number).collect();
-        for number in &changed {
-            if let Some(segment) = self.remove(*number) {
-                let entry = self.entry(segment.retain(&keep));
-                self.packs.insert(*number, entry);
-            }
+        let mut changed = Vec::new();
+        let mut is_behind_refused = false;
+        for (number, entry) in std::mem::take(&mut self.packs) {
+            let entry = if is_behind_refused || entry.segment.seqs().any(|seq| !keep(seq)) {
+                changed.push(number);
+                let segment = self.take_out(entry).retain_after(&mut is_behind_refused, &keep);
+                self.entry(segment)
+            } else {
+                entry
+            };
+            self.packs.insert(number, entry);
         }
+        self.retain_in_tail(&keep, is_behind_refused);
         // What was removed is to be forgotten at once, and its stems with it.
         if self.frequencies.contains(&0) {
             self.number_stems();
@@ -173,15 +175,15 @@ impl Index {
         changed
     }
 
-    fn retain_in_tail(&mut self, keep: &impl Fn(u64) -> bool) {
+    fn retain_in_tail(&mut self, keep: &impl Fn(u64) -> bool, mut is_behind_refused: bool) {
         self.noted.retain(|turn| keep(turn.seq));
         for entry in std::mem::take(&mut self.tail) {
-            if entry.segment.seqs().all(keep) {
+            if !is_behind_refused && entry.segment.seqs().all(keep) {
                 self.tail.push(entry);
                 continue;
             }
             self.view = None;
-            let segment = self.take_out(entry).retain(keep);
+            let segment = self.take_out(entry).retain_after(&mut is_behind_refused, keep);
             if !segment.is_empty() {
                 let entry = self.entry(segment);
                 self.tail.push(entry);
@@ -248,14 +250,28 @@ impl Index {
         ranked.unwrap_or_default()
     }
 
-    /// The score that a turn must reach to be worth recalling for a question: infinite for small talk, high for
-    /// commands and questions about now, lower for questions about the past, the asker and known speakers.
-    pub fn min_score(&mut self, question: &Question) -> f32 {
-        self.refresh();
-        let Some(view) = &self.view else { return f32::INFINITY };
-        let names = speakers::name_words(view);
-        let is_named = question.all.iter().any(|word| names.contains(word));
-        question.kind().min_score(is_named, question.known(), view.slot_of.len())
+    /// The newest `n` turns without meanings, newest first, each with its passages in bytes of its text. Without those
+    /// that were only noted.
+    pub fn without_meaning(&self, n: usize) -> Vec<(u64, Vec<Range<usize>>)> {
+        let segments: Vec<&Segment> = self.entries().map(|entry| &entry.segment).collect();
+        segments.iter().rev().flat_map(|segment| segment.without_meaning()).take(n).collect()
+    }
+
+    /// How many turns have meanings.
+    pub fn with_meaning(&self) -> usize {
+        self.entries().map(|entry| entry.segment.with_meaning()).sum()
+    }
+
+    /// Sets what turns mean: by number, one for each passage. Returns the numbers of the segments that changed.
+    pub fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Meaning>>) -> Vec<u64> {
+        for entry in &mut self.tail {
+            entry.segment.set_meanings(meanings);
+        }
+        let changed = self
+            .packs
+            .iter_mut()
+            .filter_map(|(number, entry)| entry.segment.set_meanings(meanings).then_some(*number));
+        changed.collect()
     }
 
     /// Indexes the turns that were noted. A question does it too; a host may do it while nobody waits.
@@ -265,7 +281,6 @@ impl Index {
         }
         self.index_noted();
         if self.frequencies.contains(&0) {
-            self.view = None;
             self.number_stems();
         }
         self.view = Some(match self.view.take() {

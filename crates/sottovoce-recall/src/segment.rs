@@ -2,47 +2,40 @@
 
 mod builder;
 mod bytes;
-pub(crate) mod norms;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, ops::Range};
+use std::{collections::HashMap, fmt, ops::Range};
 
 use zeroize::Zeroizing;
 
 pub use builder::BuildOptions;
 pub(crate) use builder::Builder;
-pub(crate) use norms::Norms;
 
 use crate::{
+    meaning::{Meaning, Meanings},
     secret::Word,
-    text::{cues::Cues, language::Language},
+    text::language::Language,
     turn::{Role, Turn},
 };
 
 /// A pause after which a new session begins, in milliseconds. On real chats, 2 to 10 hours rank alike and 4 best.
 const PAUSE: i64 = 4 * 60 * 60 * 1000;
-/// Marks an entry of a passage whose stem stands before in the same passage.
-pub(crate) const REPEATED: u32 = 1 << 31;
 
-/// Everything the index knows about a run of turns: their words as stems, their cues, when they were said and by whom.
-/// It holds no text. It is secret nonetheless: its words are overwritten on drop, and `Debug` shows counts only.
+/// Everything the index knows about a run of turns: their words as stems, what they mean, when they were said and by
+/// whom. It holds no text. It is secret nonetheless: its words are overwritten on drop, and `Debug` shows counts only.
 #[derive(Clone, Default, PartialEq)]
 pub struct Segment {
     pub(crate) turns: Vec<TurnRow>,
     pub(crate) passages: Vec<PassageRow>,
-    /// The words of all passages, one after another: numbers into `words`, with [`REPEATED`].
+    /// The stems of all passages, one passage after another, without repetition within one.
     pub(crate) entries: Zeroizing<Vec<u32>>,
-    pub(crate) words: Zeroizing<Vec<u32>>,
-    /// The pieces of word `n` are `pieces[piece_ends[n - 1]..piece_ends[n]]`.
-    pub(crate) piece_ends: Vec<u32>,
-    pub(crate) pieces: Zeroizing<Vec<u16>>,
     /// Stems, sorted.
     pub(crate) stems: Vec<Word>,
     /// The passages of stem `n` are `postings[posting_ends[n - 1]..posting_ends[n]]`, ascending.
     pub(crate) posting_ends: Vec<u32>,
     pub(crate) postings: Vec<u32>,
-    pub(crate) norms: Vec<Norms>,
+    pub(crate) meanings: Meanings,
     pub(crate) speakers: Vec<Word>,
     pub(crate) threads: Vec<Word>,
 }
@@ -75,7 +68,6 @@ pub(crate) struct PassageRow {
     /// Where it stands in its turn's text, in bytes.
     pub start: u32,
     pub end: u32,
-    pub cues: Cues,
 }
 
 /// What decides whether two turns belong to one session.
@@ -111,15 +103,25 @@ impl Segment {
     pub fn join<'a>(segments: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut builder = Builder::new(&BuildOptions::default());
         for segment in segments {
-            builder.add_from(segment, |_| true);
+            builder.add_from(segment, &mut false, |_| true);
         }
         builder.finish()
     }
 
-    /// The segment without the turns that `keep` refuses: the same as one that was built without them.
+    /// The segment without the turns that `keep` refuses: the same as one that was built without them. A turn behind a
+    /// refused one loses its meaning, which may tell of that.
     pub fn retain(&self, keep: impl Fn(u64) -> bool) -> Self {
+        self.retain_after(&mut false, keep)
+    }
+
+    /// The same behind another segment, of which the last turn may be refused.
+    pub(crate) fn retain_after(
+        &self,
+        is_behind_refused: &mut bool,
+        keep: impl Fn(u64) -> bool,
+    ) -> Self {
         let mut builder = Builder::new(&BuildOptions::default());
-        builder.add_from(self, keep);
+        builder.add_from(self, is_behind_refused, keep);
         builder.finish()
     }
 
@@ -136,6 +138,43 @@ impl Segment {
     /// The numbers of its turns, in order.
     pub fn seqs(&self) -> impl Iterator<Item = u64> {
         self.turns.iter().map(|turn| turn.seq)
+    }
+
+    /// The turns without meanings and their passages in bytes of their texts, from the last one on.
+    pub(crate) fn without_meaning(&self) -> impl Iterator<Item = (u64, Vec<Range<usize>>)> {
+        let turns: Vec<_> = self.turn_passages().collect();
+        turns.into_iter().rev().filter(|(_, range)| self.meanings.get(range.start).is_none()).map(
+            |(turn, range)| {
+                let rows = self.passages.get(range).unwrap_or_default();
+                let bytes = rows.iter().map(|row| row.start as usize..row.end as usize);
+                (turn.seq, bytes.collect())
+            },
+        )
+    }
+
+    /// Whether all its turns have meanings.
+    pub fn is_understood(&self) -> bool {
+        self.with_meaning() == self.len()
+    }
+
+    /// How many turns have meanings.
+    pub(crate) fn with_meaning(&self) -> usize {
+        self.turn_passages().filter(|(_, range)| self.meanings.get(range.start).is_some()).count()
+    }
+
+    /// Sets what turns mean, one for each of their passages. Returns whether any of them is here.
+    pub(crate) fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Meaning>>) -> bool {
+        let mut places = Vec::new();
+        for (turn, range) in self.turn_passages() {
+            let found = meanings.get(&turn.seq).filter(|found| found.len() == range.len());
+            places.extend(found.map(|found| (range, found)));
+        }
+        for (range, found) in &places {
+            for (passage, meaning) in range.clone().zip(*found) {
+                self.meanings.set_meaning(passage, meaning);
+            }
+        }
+        !places.is_empty()
     }
 
     pub(crate) fn speaker(&self, turn: &TurnRow) -> Option<&str> {
@@ -164,11 +203,6 @@ impl Segment {
         let start = start.map_or(0, |before| before.entries_end as usize);
         let end = self.passages.get(passage).map_or(start, |passage| passage.entries_end as usize);
         self.entries.get(start..end).unwrap_or_default()
-    }
-
-    /// The pieces of a word.
-    pub(crate) fn word_pieces(&self, word: usize) -> &[u16] {
-        self.pieces.get(between(&self.piece_ends, word)).unwrap_or_default()
     }
 
     /// The number of a stem.

@@ -40,7 +40,7 @@ pub struct RecallContextProvider {
 impl RecallContextProvider {
     /// A provider of at most 256 tokens from this index.
     pub fn new(recall: Arc<Recall>) -> Self {
-        Self { recall, tokens: TOKENS, floor: ScoreFloor::OfKind }
+        Self { recall, tokens: TOKENS, floor: ScoreFloor::Needed }
     }
 
     /// Sets the most tokens to bring in, at four characters a token.
@@ -50,7 +50,7 @@ impl RecallContextProvider {
         self
     }
 
-    /// Sets the score that a message must reach; [`ScoreFloor::OfKind`] unless set.
+    /// Sets the score that a message must reach; [`ScoreFloor::Needed`] unless set.
     #[must_use]
     pub fn floor(mut self, floor: ScoreFloor) -> Self {
         self.floor = floor;
@@ -62,6 +62,10 @@ impl RecallContextProvider {
 impl ContextProvider for RecallContextProvider {
     fn placement(&self) -> Placement {
         Placement::NewestTurn
+    }
+
+    fn reserved_tokens(&self) -> usize {
+        self.tokens
     }
 
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
@@ -194,15 +198,9 @@ fn passage(text: &str, range: &Range<usize>) -> String {
     format!("{before}{}{after}", passage.trim())
 }
 
-/// What made the score, without words.
+/// Why a message is brought in, without words.
 fn reason(found: &RecallHit) -> String {
-    let shares = found.hit.why.features();
-    let mut parts: Vec<(&str, f32)> =
-        shares.into_iter().filter(|(_, share)| *share > 0.2).collect();
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let parts: Vec<String> =
-        parts.iter().take(3).map(|(name, share)| format!("{name} {share:.1}")).collect();
-    format!("said earlier and fits, score {:.1}: {}", found.hit.score, parts.join(", "))
+    format!("said earlier: {}", found.hit.why.without_words())
 }
 
 impl fmt::Debug for RecallContextProvider {

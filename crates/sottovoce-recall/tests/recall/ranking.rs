@@ -1,18 +1,12 @@
-//! The ranker ranks the carried conversations as the reference does, however they are divided into segments.
+//! The ranking of the carried conversations is the same however they are divided into segments.
 
-use crate::conversations::{Conversation, conversations};
+use crate::{
+    conversations::{Conversation, conversations},
+    encoding::{understand, vector},
+};
 use jiff::{civil::date, tz::TimeZone};
 use proptest::prelude::*;
-use serde::Deserialize;
 use sottovoce_recall::{Asked, BuildOptions, Hit, Index, Question, Role, Segment, Turn};
-
-#[derive(Deserialize)]
-struct Ranking {
-    conversation: String,
-    question: String,
-    turns: Vec<u64>,
-    scores: Vec<f32>,
-}
 
 fn question(index: &Index, text: &str) -> Question {
     let years = index.years().unwrap();
@@ -32,31 +26,15 @@ fn whole(conversation: &Conversation) -> Index {
 }
 
 #[test]
-#[cfg(feature = "vectors")]
-fn ranks_as_the_reference_does() {
-    let conversations = conversations();
-    for line in include_str!("../corpus/ranking.jsonl").lines() {
-        let golden: Ranking = serde_json::from_str(line).unwrap();
-        let conversation =
-            conversations.iter().find(|other| other.id == golden.conversation).unwrap();
-        let hits = rank(&mut whole(conversation), &golden.question);
-        let order: Vec<u64> = hits.iter().map(|hit| hit.seq).collect();
-        assert_eq!(order, golden.turns, "{}", golden.question);
-        for (hit, score) in hits.iter().zip(golden.scores) {
-            assert!((hit.score - score).abs() < 2e-3, "{}: {} {score}", golden.question, hit.score);
-        }
-    }
-}
-
-#[test]
-#[cfg(feature = "vectors")]
 fn finds_most_answers_among_the_first_five() {
     let (mut found, mut wanted) = (0, 0);
     for conversation in conversations() {
         let mut index = whole(&conversation);
+        understand(&mut index, |seq| &conversation.turns[seq as usize].x);
         for asking in &conversation.qas {
-            let first: Vec<u64> =
-                rank(&mut index, &asking.q).iter().take(5).map(|hit| hit.seq).collect();
+            let question = question(&index, &asking.q).meaning(&vector(&asking.q));
+            let hits = index.rank(&question, |_| true, 5);
+            let first: Vec<u64> = hits.iter().map(|hit| hit.seq).collect();
             found += asking.ev.iter().filter(|seq| first.contains(seq)).count();
             wanted += asking.ev.len();
         }

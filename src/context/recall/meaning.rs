@@ -1,0 +1,57 @@
+//! What texts mean: the vectors of the encoder, if this edition has it.
+
+use std::ops::Range;
+
+use sottovoce_recall::{Meaning, Vector};
+use zeroize::Zeroizing;
+
+use crate::message::ChatMessage;
+
+/// Characters of the message before that are encoded with a passage.
+const BEFORE: usize = 300;
+
+/// Whether this edition has the encoder.
+pub(super) const IS_IN: bool = cfg!(feature = "meaning");
+
+/// The vector of a text.
+pub(super) fn of(text: &str) -> Option<Vector> {
+    #[cfg(feature = "meaning")]
+    return Some(sottovoce_encoder::Encoder::shared().ok()?.encode(text));
+    #[cfg(not(feature = "meaning"))]
+    {
+        let _ = text;
+        None
+    }
+}
+
+/// What the passages of a message's text mean, told after the end of the message `before`. Speakers that are known are
+/// named: what “I” did is asked for by their names.
+pub(super) fn of_passages(
+    before: Option<&ChatMessage>,
+    message: &ChatMessage,
+    text: &str,
+    passages: &[Range<usize>],
+) -> Option<Vec<Meaning>> {
+    let before = before.map(|before| {
+        let text = &*before.content;
+        let start = text.char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
+        named(before, text.get(start..).unwrap_or_default())
+    });
+    let of_passage = |passage: &Range<usize>| {
+        let text = named(message, text.get(passage.clone()).unwrap_or_default());
+        let with_before = match &before {
+            None => None,
+            Some(before) => Some(of(&Zeroizing::new(format!("{} {}", **before, *text)))?),
+        };
+        Some(Meaning::new(&of(&text)?, with_before.as_ref()))
+    };
+    passages.iter().map(of_passage).collect()
+}
+
+/// Words of a message after the name of its speaker, if it is known.
+fn named(message: &ChatMessage, text: &str) -> Zeroizing<String> {
+    Zeroizing::new(match message.speaker() {
+        Some(speaker) => format!("{speaker}: {text}"),
+        None => text.to_owned(),
+    })
+}
