@@ -63,6 +63,28 @@ async fn on_a_full_disk_any_write_of_a_forgetting_finds_room() {
 }
 
 #[tokio::test]
+async fn a_forgetting_that_has_begun_is_not_begun_again_for_want_of_room() {
+    let (clock, house) = (clock(), house().await);
+    for after in 0.. {
+        let memory = copied(&house);
+        let faulty = FaultyDirectory::over(memory.clone());
+        let store = open(options(&clock).loose_files(2), &faulty).await;
+        faulty.fail(Call::Any, after, 1, no_space);
+        // It reaches beyond the last number, where its own record will be.
+        let told = store.forget(&[7..=7, 42..=60]).await;
+        let was_reached = faulty.was_reached();
+        faulty.fail(Call::Any, 0, 0, no_space);
+        let store = open(options(&clock).loose_files(2), &memory).await;
+        let read = store.read_tail(99).await.unwrap();
+        assert!(read.last_seq <= 43, "after {after} calls: {}", read.last_seq);
+        assert!(told.is_err() || read.messages.len() == 40, "after {after} calls");
+        if !was_reached {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_pack_that_a_full_disk_cannot_hold_again_is_purged_once_there_is_room() {
     let (clock, memory) = (clock(), house().await);
     let faulty = FaultyDirectory::over(memory.clone());
