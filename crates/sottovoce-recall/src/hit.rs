@@ -36,43 +36,31 @@ pub struct Why {
     pub words: Vec<(String, f32)>,
     /// Share of the words.
     pub near: f32,
-    /// Share of the meaning of the passage.
+    /// Share of what the passage means.
     pub sense: f32,
-    /// Share of the meaning of the passage and its neighbours.
-    pub sense_around: f32,
+    /// Share of what the passages beside it mean.
+    pub around: f32,
     /// Share of the same words in the whole session.
     pub topic: f32,
-    /// Share of the speaker that the question names.
+    /// Share of the speaker that the question names, or who asks.
     pub speaker: f32,
+    /// Share of being said by a person, not by the assistant.
+    pub person: f32,
     /// Share of the dates that the question names.
     pub date: f32,
-    /// Share of a passage in which someone speaks of themselves.
-    pub me: f32,
-    /// Share of holding the kind of thing that is asked for: a time, a number, a name.
-    pub answer: f32,
-    /// Share of words of time.
-    pub time_words: f32,
-    /// Share of rare words.
-    pub rarity: f32,
-    /// Share of a standing wish.
-    pub standing: f32,
 }
 
 impl Why {
     /// The features by name, with the share that each has in the score.
-    pub fn features(&self) -> [(&'static str, f32); 11] {
+    pub fn features(&self) -> [(&'static str, f32); 7] {
         [
             ("words", self.near),
-            ("sense", self.sense),
-            ("sense around", self.sense_around),
+            ("meaning", self.sense),
+            ("meaning around", self.around),
             ("topic", self.topic),
             ("speaker", self.speaker),
+            ("person", self.person),
             ("date", self.date),
-            ("me", self.me),
-            ("answer", self.answer),
-            ("time words", self.time_words),
-            ("rarity", self.rarity),
-            ("standing wish", self.standing),
         ]
     }
 }
@@ -104,7 +92,7 @@ const NEARLY_EQUAL: f32 = 1.5;
 /// Ulm". Only among the first five hits of a question about the present, and only if the newer passage holds the
 /// question's words that the older one holds. Scores stay.
 pub fn put_newer_first(hits: &mut [Hit], question: &Question) {
-    if !question.is_about_present() {
+    if !question.spans.is_empty() {
         return;
     }
     let first = hits.len().min(FIRST);

@@ -1,9 +1,7 @@
 //! The index: segments in the order of the conversation, and statistics over all of them.
 
-mod numbers;
 mod rank;
 mod search;
-mod sense;
 mod speakers;
 mod terms;
 mod view;
@@ -12,13 +10,14 @@ mod weights;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
-    ops::RangeInclusive,
+    ops::{Range, RangeInclusive},
 };
 
 use zeroize::Zeroizing;
 
 use crate::{
     hit::Hit,
+    meaning::Vector,
     question::Question,
     secret::Word,
     segment::{BuildOptions, Segment},
@@ -248,14 +247,27 @@ impl Index {
         ranked.unwrap_or_default()
     }
 
-    /// The score that a turn must reach to be worth recalling for a question: infinite for small talk, high for
-    /// commands and questions about now, lower for questions about the past, the asker and known speakers.
-    pub fn min_score(&mut self, question: &Question) -> f32 {
-        self.refresh();
-        let Some(view) = &self.view else { return f32::INFINITY };
-        let names = speakers::name_words(view);
-        let is_named = question.all.iter().any(|word| names.contains(word));
-        question.kind().min_score(is_named, question.known(), view.slot_of.len())
+    /// The newest `n` turns without meanings, newest first, each with its passages in bytes of its text. Without those
+    /// that were only noted.
+    pub fn without_meaning(&self, n: usize) -> Vec<(u64, Vec<Range<usize>>)> {
+        let segments: Vec<&Segment> = self.entries().map(|entry| &entry.segment).collect();
+        segments.iter().rev().flat_map(|segment| segment.without_meaning()).take(n).collect()
+    }
+
+    /// How many turns have meanings.
+    pub fn with_meaning(&self) -> usize {
+        self.entries().map(|entry| entry.segment.with_meaning()).sum()
+    }
+
+    /// Sets what turns mean: by number, a vector for each passage. Returns the numbers of the segments that changed.
+    pub fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Vector>>) -> Vec<u64> {
+        for entry in &mut self.tail {
+            entry.segment.set_meanings(meanings);
+        }
+        let changed = self.packs.iter_mut().filter_map(|(number, entry)| {
+            entry.segment.set_meanings(meanings).then_some(*number)
+        });
+        changed.collect()
     }
 
     /// Indexes the turns that were noted. A question does it too; a host may do it while nobody waits.
@@ -265,7 +277,6 @@ impl Index {
         }
         self.index_noted();
         if self.frequencies.contains(&0) {
-            self.view = None;
             self.number_stems();
         }
         self.view = Some(match self.view.take() {

@@ -4,9 +4,10 @@
 //! bytes and fetches the messages that a [`Hit`] names. The same turns and the same question give the same bytes and
 //! the same order.
 //!
-//! A turn is cut into passages of at most 25 words. A passage's score is a weighted sum of eleven features: the
-//! question's words in it and near it, its meaning by word vectors, its session's topic, its speaker, its day and a
-//! few cues. A turn's score is its best passage's.
+//! A turn is cut into passages of at most 25 words. A passage's score is a weighted sum of seven features: the
+//! question's words in it and near it, what it and the passages beside it mean, its session's topic, its speaker, its
+//! day, and whether a person said it. What passages mean is told by the vectors of a sentence encoder that the caller
+//! has; without them, words rank alone. A turn's score is its best passage's.
 //!
 //! ```
 //! use sottovoce_recall::{Asked, Index, Question, Role, Turn};
@@ -23,9 +24,9 @@
 //! ```
 
 mod error;
-mod gate;
 mod hit;
 mod index;
+mod meaning;
 mod question;
 mod search;
 mod secret;
@@ -33,12 +34,11 @@ mod segment;
 mod text;
 mod time;
 mod turn;
-mod vectors;
 
 pub use error::SegmentError;
-pub use gate::UtteranceKind;
 pub use hit::{Hit, Why, put_newer_first, select_within};
 pub use index::{Index, Weights};
+pub use meaning::{DIMENSIONS, Vector};
 pub use question::{Asked, Question};
 pub use search::{NotUnderstood, SearchQuery};
 pub use segment::{BuildOptions, Segment};

@@ -2,47 +2,40 @@
 
 mod builder;
 mod bytes;
-pub(crate) mod norms;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, ops::Range};
+use std::{collections::HashMap, fmt, ops::Range};
 
 use zeroize::Zeroizing;
 
 pub use builder::BuildOptions;
 pub(crate) use builder::Builder;
-pub(crate) use norms::Norms;
 
 use crate::{
+    meaning::{Meanings, Vector},
     secret::Word,
-    text::{cues::Cues, language::Language},
+    text::language::Language,
     turn::{Role, Turn},
 };
 
 /// A pause after which a new session begins, in milliseconds. On real chats, 2 to 10 hours rank alike and 4 best.
 const PAUSE: i64 = 4 * 60 * 60 * 1000;
-/// Marks an entry of a passage whose stem stands before in the same passage.
-pub(crate) const REPEATED: u32 = 1 << 31;
 
-/// Everything the index knows about a run of turns: their words as stems, their cues, when they were said and by whom.
-/// It holds no text. It is secret nonetheless: its words are overwritten on drop, and `Debug` shows counts only.
+/// Everything the index knows about a run of turns: their words as stems, what they mean, when they were said and by
+/// whom. It holds no text. It is secret nonetheless: its words are overwritten on drop, and `Debug` shows counts only.
 #[derive(Clone, Default, PartialEq)]
 pub struct Segment {
     pub(crate) turns: Vec<TurnRow>,
     pub(crate) passages: Vec<PassageRow>,
-    /// The words of all passages, one after another: numbers into `words`, with [`REPEATED`].
+    /// The stems of all passages, one passage after another, without repetition within one.
     pub(crate) entries: Zeroizing<Vec<u32>>,
-    pub(crate) words: Zeroizing<Vec<u32>>,
-    /// The pieces of word `n` are `pieces[piece_ends[n - 1]..piece_ends[n]]`.
-    pub(crate) piece_ends: Vec<u32>,
-    pub(crate) pieces: Zeroizing<Vec<u16>>,
     /// Stems, sorted.
     pub(crate) stems: Vec<Word>,
     /// The passages of stem `n` are `postings[posting_ends[n - 1]..posting_ends[n]]`, ascending.
     pub(crate) posting_ends: Vec<u32>,
     pub(crate) postings: Vec<u32>,
-    pub(crate) norms: Vec<Norms>,
+    pub(crate) meanings: Meanings,
     pub(crate) speakers: Vec<Word>,
     pub(crate) threads: Vec<Word>,
 }
@@ -75,7 +68,6 @@ pub(crate) struct PassageRow {
     /// Where it stands in its turn's text, in bytes.
     pub start: u32,
     pub end: u32,
-    pub cues: Cues,
 }
 
 /// What decides whether two turns belong to one session.
@@ -138,6 +130,38 @@ impl Segment {
         self.turns.iter().map(|turn| turn.seq)
     }
 
+    /// The turns without meanings and their passages in bytes of their texts, from the last one on.
+    pub(crate) fn without_meaning(&self) -> impl Iterator<Item = (u64, Vec<Range<usize>>)> {
+        let turns: Vec<_> = self.turn_passages().collect();
+        turns.into_iter().rev().filter(|(_, range)| self.meanings.get(range.start).is_none()).map(
+            |(turn, range)| {
+                let rows = self.passages.get(range).unwrap_or_default();
+                let bytes = rows.iter().map(|row| row.start as usize..row.end as usize);
+                (turn.seq, bytes.collect())
+            },
+        )
+    }
+
+    /// How many turns have meanings.
+    pub(crate) fn with_meaning(&self) -> usize {
+        self.turn_passages().filter(|(_, range)| self.meanings.get(range.start).is_some()).count()
+    }
+
+    /// Sets what turns mean, a vector for each of their passages. Returns whether any of them is here.
+    pub(crate) fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Vector>>) -> bool {
+        let mut places = Vec::new();
+        for (turn, range) in self.turn_passages() {
+            let vectors = meanings.get(&turn.seq).filter(|vectors| vectors.len() == range.len());
+            places.extend(vectors.map(|vectors| (range, vectors)));
+        }
+        for (range, vectors) in &places {
+            for (passage, vector) in range.clone().zip(*vectors) {
+                self.meanings.set_vector(passage, vector);
+            }
+        }
+        !places.is_empty()
+    }
+
     pub(crate) fn speaker(&self, turn: &TurnRow) -> Option<&str> {
         Some(self.speakers.get(turn.speaker.checked_sub(1)? as usize)?.as_str())
     }
@@ -164,11 +188,6 @@ impl Segment {
         let start = start.map_or(0, |before| before.entries_end as usize);
         let end = self.passages.get(passage).map_or(start, |passage| passage.entries_end as usize);
         self.entries.get(start..end).unwrap_or_default()
-    }
-
-    /// The pieces of a word.
-    pub(crate) fn word_pieces(&self, word: usize) -> &[u16] {
-        self.pieces.get(between(&self.piece_ends, word)).unwrap_or_default()
     }
 
     /// The number of a stem.

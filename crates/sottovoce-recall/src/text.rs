@@ -1,11 +1,9 @@
-//! From text to words, passages and cues.
+//! From text to words and passages.
 
-pub(crate) mod cues;
 pub(crate) mod fold;
 pub(crate) mod language;
-pub(crate) mod lists;
 pub(crate) mod passages;
-pub(crate) mod phrases;
+pub(crate) mod stop_words;
 #[cfg(test)]
 mod tests;
 pub(crate) mod words;

@@ -1,12 +1,11 @@
-//! Ranking: eleven features of each passage, and the best passage of each turn.
-
-use zeroize::Zeroize;
+//! Ranking: the features of each passage, and the best passage of each turn.
 
 use std::ops::Range;
 
+use zeroize::Zeroize;
+
 use super::{
     Index,
-    sense::sense,
     speakers::Whose,
     terms::{Term, ranking_words, spread, terms},
     view::{TurnView, View},
@@ -15,29 +14,25 @@ use super::{
 use crate::{
     hit::{Hit, Why},
     question::Question,
-    text::cues::Cues,
     time,
+    turn::Role,
 };
 
 /// The rarity of all words of a question below which it is weak evidence.
 const STRONG: f32 = 10.;
 
-/// Memory that one question leaves for the next. Lists are by slot, `topic` by session, `products` by word.
+/// Memory that one question leaves for the next. Lists are by slot, `topic` by session.
 #[derive(Default)]
 pub(super) struct Scratch {
-    pub near: Vec<f32>,
-    pub topic: Vec<f32>,
-    pub sense: Vec<f32>,
-    pub around: Vec<f32>,
-    pub scores: Vec<f32>,
-    pub products: Option<Box<[i32; 1 << 16]>>,
+    near: Vec<f32>,
+    topic: Vec<f32>,
+    sense: Vec<f32>,
+    scores: Vec<f32>,
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        for list in
-            [&mut self.near, &mut self.topic, &mut self.sense, &mut self.around, &mut self.scores]
-        {
+        for list in [&mut self.near, &mut self.topic, &mut self.sense, &mut self.scores] {
             list.zeroize();
         }
     }
@@ -55,19 +50,17 @@ pub(super) fn rank(
     let words = ranking_words(question, view);
     let terms = terms(index, view, question, &words);
     let mass: f32 = terms.iter().map(|term| term.rarity * term.word.weight).sum();
-    renew(&mut scratch.near, view.cues.len());
+    renew(&mut scratch.near, view.slots);
     renew(&mut scratch.topic, view.sessions.len());
     for term in &terms {
         spread(view, term, &mut scratch.near, &mut scratch.topic);
     }
-    sense(index, view, question, &words, scratch);
-    let strength = (mass / STRONG).min(1.);
+    sense(index, view, question, &mut scratch.sense);
     let ranker = Ranker {
         view,
         weights: &index.weights,
         question,
-        strength,
-        words: strength / mass.max(1e-9),
+        words: (mass / STRONG).min(1.) / mass.max(1e-9),
         whose: Whose::asked(question, view),
     };
     ranker.score_passages(scratch);
@@ -77,12 +70,30 @@ pub(super) fn rank(
         .collect()
 }
 
+/// How well each passage fits what the question means.
+fn sense(index: &Index, view: &View, question: &Question, sense: &mut Vec<f32>) {
+    renew(sense, view.slots);
+    let Some(asked) = &question.meaning else { return };
+    for (entry, part) in index.entries().zip(&view.parts) {
+        let slots = view.slot_of.get(part.first_passage..).unwrap_or_default();
+        for (slot, fits) in slots.iter().zip(entry.segment.meanings.fits(asked)) {
+            if let Some(sense) = sense.get_mut(*slot as usize) {
+                *sense = fits;
+            }
+        }
+    }
+}
+
+/// The better of the values beside a slot. Between two sessions lie empty slots.
+fn beside(values: &[f32], slot: usize) -> f32 {
+    let at = |slot: Option<usize>| slot.and_then(|slot| values.get(slot)).copied();
+    at(slot.checked_sub(1)).unwrap_or_default().max(at(slot.checked_add(1)).unwrap_or_default())
+}
+
 struct Ranker<'a> {
     view: &'a View,
     weights: &'a Weights,
     question: &'a Question,
-    /// How far the meaning of the question counts.
-    strength: f32,
     /// How far each bit of rarity of its words counts.
     words: f32,
     whose: Whose,
@@ -91,41 +102,20 @@ struct Ranker<'a> {
 impl Ranker<'_> {
     /// Scores every passage, without what its turn adds.
     fn score_passages(&self, scratch: &mut Scratch) {
-        let view = self.view;
         let near = self.weights.near * self.words;
-        let (sense, around) =
-            (self.weights.sense * self.strength, self.weights.sense_around * self.strength);
         scratch.scores.clear();
-        let words = scratch.near.iter().zip(&view.rarity);
-        let own = scratch.sense.iter().zip(&view.inverse_own);
-        let both = scratch.around.iter().zip(&view.inverse_around);
-        scratch.scores.extend(words.zip(own.zip(both)).map(|((words, rarity), (own, both))| {
-            near * words
-                + self.weights.rarity * rarity
-                + sense * own.0 * own.1
-                + around * both.0 * both.1
-        }));
-        let mut of_cues = [0f32; 256];
-        for (cues, value) in (0..=u8::MAX).map(Cues).zip(&mut of_cues) {
-            *value = self.weights.me * number(cues.is_me())
-                + self.weights.time_words * f32::from(cues.times())
-                + self.weights.answer * self.answers(cues);
-        }
-        for (score, cues) in scratch.scores.iter_mut().zip(&view.cues) {
-            *score += of_cues.get(usize::from(cues.0)).copied().unwrap_or_default();
-        }
+        let sense = &scratch.sense;
+        scratch.scores.extend(scratch.near.iter().zip(sense).enumerate().map(
+            |(slot, (words, own))| {
+                near * words + self.weights.sense * own + self.weights.around * beside(sense, slot)
+            },
+        ));
         let topic_weight = self.weights.topic * self.words;
         for (session, topic) in
-            view.sessions.iter().zip(&scratch.topic).filter(|(_, topic)| **topic > 0.)
+            self.view.sessions.iter().zip(&scratch.topic).filter(|(_, topic)| **topic > 0.)
         {
             for score in scratch.scores.get_mut(session.clone()).unwrap_or_default() {
                 *score += topic_weight * topic;
-            }
-        }
-        for slot in view.standing.iter().map(|slot| *slot as usize) {
-            let standing = self.standing(scratch, slot);
-            if let Some(score) = scratch.scores.get_mut(slot) {
-                *score += standing;
             }
         }
     }
@@ -143,42 +133,24 @@ impl Ranker<'_> {
             least: f32::NEG_INFINITY,
         };
         let dates = !self.question.spans.is_empty();
-        let is_plain = !dates && self.whose == Whose::Anyones;
-        for (number, slots) in self.view.turn_slots.iter().enumerate() {
+        for (number, (slots, turn)) in
+            self.view.turn_slots.iter().zip(&self.view.turns).enumerate()
+        {
             let passages =
                 scratch.scores.get(slots.start as usize..slots.end as usize).unwrap_or_default();
             let mut score = f32::NEG_INFINITY;
             for passage in passages {
                 score = if *passage > score { *passage } else { score };
             }
-            if !is_plain && let Some(turn) = self.view.turns.get(number) {
-                let date = if dates { time::nearness(turn.day, &self.question.spans) } else { 0. };
-                score += self.weights.speaker * self.whose.of(turn) + self.weights.date * date;
-            }
-            if score > best.least && self.view.turns.get(number).is_some_and(visible) {
+            let date = if dates { time::nearness(turn.day, &self.question.spans) } else { 0. };
+            score += self.weights.speaker * self.whose.of(turn)
+                + self.weights.person * person(turn)
+                + self.weights.date * date;
+            if score > best.least && visible(turn) {
                 best.add(score, number);
             }
         }
         best.finish()
-    }
-
-    /// What a standing wish adds: more, the better the passage fits the question.
-    fn standing(&self, scratch: &Scratch, slot: usize) -> f32 {
-        let at = |list: &[f32]| list.get(slot).copied().unwrap_or_default();
-        let fits = if cfg!(feature = "vectors") {
-            at(&scratch.sense) * at(&self.view.inverse_own) * self.strength
-        } else {
-            at(&scratch.near) * self.words
-        };
-        self.weights.standing * fits
-    }
-
-    /// How many kinds of answer the passage holds that are asked for.
-    fn answers(&self, cues: Cues) -> f32 {
-        let question = self.question;
-        number(question.asks_when && cues.times() > 0)
-            + number(question.asks_number && cues.has_number())
-            + number(question.asks_name && cues.has_name())
     }
 
     fn hit(
@@ -200,7 +172,6 @@ impl Ranker<'_> {
         let found = segment.passages.get(passage.checked_sub(part.first_passage)?)?;
         let at = |list: &[f32]| list.get(slot).copied().unwrap_or_default();
         let topic = scratch.topic.get(seen.session as usize).copied().unwrap_or_default();
-        let standing = if found.cues.is_standing() { self.standing(scratch, slot) } else { 0. };
         Some(Hit {
             seq: row.seq,
             score,
@@ -212,22 +183,12 @@ impl Ranker<'_> {
             why: Why {
                 words: terms.iter().filter_map(|term| term.found(slot)).collect(),
                 near: self.weights.near * self.words * at(&scratch.near),
-                sense: self.weights.sense
-                    * self.strength
-                    * at(&scratch.sense)
-                    * at(&view.inverse_own),
-                sense_around: self.weights.sense_around
-                    * self.strength
-                    * at(&scratch.around)
-                    * at(&view.inverse_around),
+                sense: self.weights.sense * at(&scratch.sense),
+                around: self.weights.around * beside(&scratch.sense, slot),
                 topic: self.weights.topic * self.words * topic,
                 speaker: self.weights.speaker * self.whose.of(seen),
+                person: self.weights.person * person(seen),
                 date: self.weights.date * time::nearness(row.day, &self.question.spans),
-                me: self.weights.me * number(found.cues.is_me()),
-                answer: self.weights.answer * self.answers(found.cues),
-                time_words: self.weights.time_words * f32::from(found.cues.times()),
-                rarity: self.weights.rarity * at(&view.rarity),
-                standing,
             },
         })
     }
@@ -245,9 +206,9 @@ fn best_slot(slots: &Range<u32>, scores: &[f32]) -> Option<usize> {
         .map(|(slot, _)| slot)
 }
 
-#[inline]
-fn number(is: bool) -> f32 {
-    f32::from(u8::from(is))
+/// 1 for a turn of a person, 0 for one of the assistant.
+fn person(turn: &TurnView) -> f32 {
+    f32::from(u8::from(turn.role == Role::User))
 }
 
 /// The best turns so far.
@@ -285,7 +246,7 @@ impl BestTurns {
     }
 }
 
-pub(super) fn renew(list: &mut Vec<f32>, length: usize) {
+fn renew(list: &mut Vec<f32>, length: usize) {
     list.clear();
     list.resize(length, 0.);
 }

@@ -9,7 +9,7 @@ use crate::{
     search::SearchQuery,
     secret::Word,
     segment::Segment,
-    text::{fold::fold, language::Language, lists::lists, passages::MOST, words::is_unspaced},
+    text::{fold::fold, language::Language, stop_words, passages::MOST, words::is_unspaced},
 };
 
 /// Letters at the end of a stem that its accents may have changed.
@@ -74,10 +74,10 @@ impl Index {
 fn narrows(word: &str, may_go_on: bool) -> bool {
     static STOP_WORDS: OnceLock<Vec<String>> = OnceLock::new();
     let stop_words =
-        STOP_WORDS.get_or_init(|| lists().stop_words().map(|word| fold(word).collect()).collect());
+        STOP_WORDS.get_or_init(|| stop_words::all().map(|word| fold(word).collect()).collect());
     let is_single = word.chars().nth(1).is_none() && word.chars().all(is_unspaced);
     !is_single
-        && !lists().traits(word).is_stop(Language::English)
+        && !stop_words::is_stop_word(word, Language::English)
         && !stop_words.iter().any(|stop| stop == word || (may_go_on && stop.starts_with(word)))
 }
 

@@ -3,12 +3,11 @@
 use super::{
     Index,
     speakers::name_words,
-    view::{View, rarity},
+    view::{REACH, View, rarity},
 };
 use crate::{
     question::{Question, QuestionWord},
     secret::Word,
-    segment::norms::REACH,
     text::language::Language,
 };
 
@@ -43,12 +42,10 @@ impl Term<'_> {
     }
 }
 
-/// The question's words without names and, if others are left, without asking words.
+/// The question's words without names.
 pub(super) fn ranking_words<'a>(question: &'a Question, view: &View) -> Vec<&'a QuestionWord> {
     let names = name_words(view);
-    let all = question.words.iter().filter(|word| !names.contains(&word.text));
-    let telling: Vec<&QuestionWord> = all.clone().filter(|word| !word.is_asking).collect();
-    if telling.is_empty() { all.collect() } else { telling }
+    question.words.iter().filter(|word| !names.contains(&word.text)).collect()
 }
 
 /// The words with their passages. A word is looked for by its stem in every language that occurs.

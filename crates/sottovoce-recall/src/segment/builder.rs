@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 
-use zeroize::Zeroizing;
 
-use super::{PassageRow, Place, REPEATED, Segment, TurnRow, norms};
+use super::{PassageRow, Segment, TurnRow};
 use crate::{
     secret::{Word, extend},
-    text::{beginning, cues::Cues, language::Language, lists::lists, passages, words::Words},
-    turn::{Role, Turn},
-    vectors,
+    text::{beginning, language::Language, passages, stop_words::is_stop_word, words::Words},
+    turn::Turn,
 };
 
 /// Words of one passage at most. Where signs other than blanks divide words, a passage may have more; it is divided.
@@ -40,7 +38,7 @@ impl BuildOptions {
 pub(crate) struct Builder {
     segment: Segment,
     language: Language,
-    /// Numbers of the words seen, one map for each language.
+    /// The stems of the words seen, one map for each language.
     seen: [HashMap<Word, u32>; 4],
     stems: HashMap<Word, u32>,
     /// The stem numbers of the passage at hand.
@@ -73,14 +71,9 @@ impl Builder {
         let language = Language::of(&words, self.language);
         let (mut start, mut rows) = (0, 0);
         for (range, end) in ranges.iter().zip(&ends) {
-            let text = turn.text.get(range.clone()).unwrap_or_default();
-            let mut cues = Cues::of(&words, start..*end, text, language);
-            if turn.role != Role::User {
-                cues = cues.without_standing();
-            }
             while *end - start > MOST_WORDS && rows < passages::MOST {
                 self.add_words(&words, start..start + MOST_WORDS, language);
-                self.end_passage(range.clone(), cues);
+                self.end_passage(range.clone());
                 start += MOST_WORDS;
                 rows += 1;
             }
@@ -93,7 +86,7 @@ impl Builder {
                 words.add(beginning(caption, LONGEST_CAPTION), MOST_WORDS);
                 self.add_words(&words, *end..words.len(), language);
             }
-            self.end_passage(range.clone(), cues);
+            self.end_passage(range.clone());
             rows += 1;
             if rows >= passages::MOST {
                 break;
@@ -120,25 +113,24 @@ impl Builder {
 
     /// Adds the turns of a segment that `keep` accepts.
     pub(crate) fn add_from(&mut self, from: &Segment, keep: impl Fn(u64) -> bool) {
-        // Words are told apart by stem and pieces; those of other segments are numbered as they come.
-        let mut numbers: Vec<Option<u32>> = vec![None; from.words.len()];
+        // Stems of other segments are numbered as they come.
+        let mut numbers: Vec<Option<u32>> = vec![None; from.stems.len()];
         for (turn, range) in from.turn_passages().filter(|(turn, _)| keep(turn.seq)) {
             for passage in range {
-                for entry in from.entries(passage) {
-                    let word = (entry & !REPEATED) as usize;
-                    let Some(number) = numbers.get_mut(word) else { continue };
-                    let number = *number.get_or_insert_with(|| {
-                        let stem =
-                            from.words.get(word).and_then(|stem| from.stems.get(*stem as usize));
-                        self.intern_copy(
-                            stem.map(Word::as_str).unwrap_or_default(),
-                            from.word_pieces(word),
-                        )
-                    });
+                for stem in from.entries(passage) {
+                    let (Some(number), Some(word)) =
+                        (numbers.get_mut(*stem as usize), from.stems.get(*stem as usize))
+                    else {
+                        continue;
+                    };
+                    let number = *number.get_or_insert_with(|| self.stem(word.as_str()));
                     self.push_entry(number);
                 }
+                if let Some((scale, numbers)) = from.meanings.get(passage) {
+                    self.segment.meanings.set(self.segment.passages.len(), scale, numbers);
+                }
                 if let Some(row) = from.passages.get(passage) {
-                    self.end_passage(row.start as usize..row.end as usize, row.cues);
+                    self.end_passage(row.start as usize..row.end as usize);
                 }
             }
             let place = from.place(turn);
@@ -151,65 +143,52 @@ impl Builder {
 
     fn add_words(&mut self, words: &Words, range: std::ops::Range<usize>, language: Language) {
         for (word, _) in words.range(range) {
-            if !lists().traits(word).is_stop(language) {
-                let number = self.intern(word, language);
+            if !is_stop_word(word, language) {
+                let number = self.stem_of(word, language);
                 self.push_entry(number);
             }
         }
     }
 
-    /// The number of a word.
-    fn intern(&mut self, word: &str, language: Language) -> u32 {
+    /// The number of a word's stem.
+    fn stem_of(&mut self, word: &str, language: Language) -> u32 {
         let seen = self.seen.get(language.number()).and_then(|seen| seen.get(word));
         if let Some(number) = seen {
             return *number;
         }
-        let before = self.segment.pieces.len();
-        if language == Language::English {
-            vectors::pieces(word, &mut self.segment.pieces);
-        }
-        let pieces = Zeroizing::new(self.segment.pieces.get(before..).unwrap_or_default().to_vec());
-        self.segment.pieces.truncate(before);
-        let number = self.intern_copy(language.stem(word).as_str(), &pieces);
+        let number = self.stem(language.stem(word).as_str());
         if let Some(seen) = self.seen.get_mut(language.number()) {
             seen.insert(word.into(), number);
         }
         number
     }
 
-    /// The number of a word with this stem and these pieces.
-    fn intern_copy(&mut self, stem: &str, pieces: &[u16]) -> u32 {
-        let stem = match self.stems.get(stem) {
-            Some(number) => *number,
-            None => {
-                let number = self.segment.stems.len() as u32;
-                self.segment.stems.push(stem.into());
-                self.stems.insert(stem.into(), number);
-                number
-            }
-        };
-        let number = self.segment.words.len() as u32;
-        extend(&mut self.segment.words, &[stem]);
-        extend(&mut self.segment.pieces, pieces);
-        self.segment.piece_ends.push(self.segment.pieces.len() as u32);
+    /// The number of a stem.
+    fn stem(&mut self, stem: &str) -> u32 {
+        if let Some(number) = self.stems.get(stem) {
+            return *number;
+        }
+        let number = self.segment.stems.len() as u32;
+        self.segment.stems.push(stem.into());
+        self.stems.insert(stem.into(), number);
         number
     }
 
-    fn push_entry(&mut self, word: u32) {
-        let Some(stem) = self.segment.words.get(word as usize) else { return };
-        let is_repeated = self.passage_stems.contains(stem);
-        self.passage_stems.push(*stem);
-        extend(&mut self.segment.entries, &[word | if is_repeated { REPEATED } else { 0 }]);
+    fn push_entry(&mut self, stem: u32) {
+        if !self.passage_stems.contains(&stem) {
+            self.passage_stems.push(stem);
+            extend(&mut self.segment.entries, &[stem]);
+        }
     }
 
-    fn end_passage(&mut self, range: std::ops::Range<usize>, cues: Cues) {
+    fn end_passage(&mut self, range: std::ops::Range<usize>) {
         self.passage_stems.clear();
         self.segment.passages.push(PassageRow {
             entries_end: self.segment.entries.len() as u32,
             start: u32::try_from(range.start).unwrap_or(u32::MAX),
             end: u32::try_from(range.end).unwrap_or(u32::MAX),
-            cues,
         });
+        self.segment.meanings.resize(self.segment.passages.len());
     }
 
     fn end_turn(&mut self, turn: TurnRow) {
@@ -217,14 +196,12 @@ impl Builder {
         self.segment.turns.push(TurnRow { passages_end, ..turn });
     }
 
-    /// Sorts the stems, numbers the words in order of first use and measures the passages.
+    /// Sorts the stems and lists their passages.
     pub(crate) fn finish(self) -> Segment {
         let mut segment = self.segment;
         sort_stems(&mut segment);
-        number_words(&mut segment);
         segment.shrink();
         segment.index_stems();
-        segment.measure();
         segment
     }
 }
@@ -239,12 +216,8 @@ impl Segment {
     /// Lists the passages of each stem.
     pub(super) fn index_stems(&mut self) {
         let mut counts = vec![0u32; self.stems.len()];
-        let fresh = |entry: &&u32| **entry & REPEATED == 0;
-        let words = &self.words;
-        let stem_of =
-            |entry: &u32| words.get((entry & !REPEATED) as usize).map(|stem| *stem as usize);
-        for stem in self.entries.iter().filter(fresh).filter_map(stem_of) {
-            if let Some(count) = counts.get_mut(stem) {
+        for stem in self.entries.iter() {
+            if let Some(count) = counts.get_mut(*stem as usize) {
                 *count += 1;
             }
         }
@@ -260,8 +233,8 @@ impl Segment {
         for (passage, row) in self.passages.iter().enumerate() {
             let count = (row.entries_end - start) as usize;
             start = row.entries_end;
-            for stem in entries.by_ref().take(count).filter(fresh).filter_map(stem_of) {
-                if let Some(end) = ends.get_mut(stem)
+            for stem in entries.by_ref().take(count) {
+                if let Some(end) = ends.get_mut(*stem as usize)
                     && let Some(posting) = postings.get_mut(*end as usize)
                 {
                     *posting = passage as u32;
@@ -271,39 +244,6 @@ impl Segment {
         }
         self.posting_ends = ends;
         self.postings = postings;
-    }
-
-    /// Measures the vectors of all passages.
-    fn measure(&mut self) {
-        let mut found = Vec::with_capacity(self.passages.len());
-        let mut session = 0..0;
-        let mut last: Option<Place<'_>> = None;
-        let mut measure = |session: std::ops::Range<usize>| {
-            norms::measure(
-                session.clone(),
-                session,
-                |passage, sum| self.add_passage(passage, sum),
-                |_, norms| found.push(norms),
-            );
-        };
-        for (turn, range) in self.turn_passages() {
-            let place = self.place(turn);
-            if last.is_some_and(|last| !last.continues(place)) {
-                measure(session);
-                session = range.clone();
-            }
-            session.end = range.end;
-            last = Some(place);
-        }
-        measure(session);
-        self.norms = found;
-    }
-
-    /// Adds the vectors of a passage's words.
-    pub(crate) fn add_passage(&self, passage: usize, sum: &mut vectors::Vector) {
-        for entry in self.entries(passage) {
-            vectors::add_word(sum, self.word_pieces((entry & !REPEATED) as usize));
-        }
     }
 }
 
@@ -329,38 +269,8 @@ fn sort_stems(segment: &mut Segment) {
             *number = new;
         }
     }
-    for stem in segment.words.iter_mut() {
+    for stem in segment.entries.iter_mut() {
         *stem = numbers.get(*stem as usize).copied().unwrap_or_default();
     }
     segment.stems = order.into_iter().map(|(stem, _)| stem).collect();
-}
-
-/// Gives words of the same stem and pieces one number, in the order of their first use.
-fn number_words(segment: &mut Segment) {
-    let mut numbers: HashMap<(u32, &[u16]), u32> = HashMap::new();
-    let mut order = Vec::new();
-    let renumbered: Vec<u32> = (0..segment.words.len())
-        .map(|word| {
-            let stem = segment.words.get(word).copied().unwrap_or_default();
-            *numbers.entry((stem, segment.word_pieces(word))).or_insert_with(|| {
-                order.push(word);
-                order.len() as u32 - 1
-            })
-        })
-        .collect();
-    for entry in segment.entries.iter_mut() {
-        let word = renumbered.get((*entry & !REPEATED) as usize).copied().unwrap_or_default();
-        *entry = word | (*entry & REPEATED);
-    }
-    let mut words = Zeroizing::new(Vec::with_capacity(order.len()));
-    let mut pieces = Zeroizing::new(Vec::with_capacity(segment.pieces.len()));
-    let mut ends = Vec::with_capacity(order.len());
-    for word in order {
-        words.extend(segment.words.get(word));
-        pieces.extend_from_slice(segment.word_pieces(word));
-        ends.push(pieces.len() as u32);
-    }
-    segment.words = words;
-    segment.pieces = pieces;
-    segment.piece_ends = ends;
 }

@@ -1,24 +1,24 @@
 //! A segment as bytes, to be sealed and stored by the caller.
 //!
-//! `SVRI`, the versions of the algorithm and of its data (two bytes each), then names, stems, words, turns, passages,
-//! entries and norms. Numbers are LEB128; differences that may be negative are zigzag. Postings are made on reading.
+//! `SVRI`, the versions of the algorithm and of its data (two bytes each), then names, stems, turns, passages, entries
+//! and meanings. Numbers are LEB128; differences that may be negative are zigzag. Postings are made on reading.
 
 use zeroize::Zeroizing;
 
-use super::{Norms, PassageRow, REPEATED, Segment, TurnRow};
+use super::{PassageRow, Segment, TurnRow};
 use crate::{
     error::SegmentError,
-    secret::{Word, extend},
-    text::{cues::Cues, language::Language},
+    meaning::DIMENSIONS,
+    secret::Word,
+    text::language::Language,
     turn::Role,
-    vectors,
 };
 
 const MAGIC: &[u8; 4] = b"SVRI";
 /// Raised when the same turns would give other bytes.
-const ALGORITHM: u16 = 2;
-/// Raised when a word list or the vectors change. Twice that number, plus one with vectors.
-pub(super) const DATA: u16 = 1 << 1 | cfg!(feature = "vectors") as u16;
+const ALGORITHM: u16 = 3;
+/// Raised when the stop words or the encoder change.
+pub(super) const DATA: u16 = 4;
 /// Bytes of the longest word or name.
 const LONGEST_STRING: u64 = 1024;
 
@@ -28,7 +28,7 @@ impl Segment {
         // Growth would leave copies in freed memory.
         let strings = self.stems.iter().chain(&self.speakers).chain(&self.threads);
         let letters: usize = strings.map(|string| string.as_str().len() + 4).sum();
-        let words = self.words.len() * 4 + self.pieces.len() * 3 + self.entries.len() * 4;
+        let words = self.entries.len() * 4 + self.passages.len() * (DIMENSIONS + 8);
         let rows = self.turns.len() * 48 + self.passages.len() * 24;
         let mut out = Writer(Zeroizing::new(Vec::with_capacity(letters + words + rows + 1024)));
         out.0.extend_from_slice(MAGIC);
@@ -37,19 +37,17 @@ impl Segment {
         out.strings(&self.speakers);
         out.strings(&self.threads);
         out.strings(&self.stems);
-        out.number(self.words.len() as u64);
-        for (word, stem) in self.words.iter().enumerate() {
-            out.number(u64::from(*stem));
-            let pieces = self.word_pieces(word);
-            out.number(pieces.len() as u64);
-            pieces.iter().for_each(|piece| out.number(u64::from(*piece)));
-        }
         out.turns(self);
         out.passages(self);
-        self.entries.iter().for_each(|entry| out.number(u64::from(entry & !REPEATED)));
-        for norms in &self.norms {
-            out.0.extend_from_slice(&norms.own.to_le_bytes());
-            out.0.extend_from_slice(&norms.around.to_le_bytes());
+        self.entries.iter().for_each(|stem| out.number(u64::from(*stem)));
+        for passage in 0..self.passages.len() {
+            match self.meanings.get(passage) {
+                Some((scale, numbers)) => {
+                    out.0.extend_from_slice(&scale.to_le_bytes());
+                    out.0.extend(numbers.iter().map(|number| *number as u8));
+                }
+                None => out.0.extend_from_slice(&0f32.to_le_bytes()),
+            }
         }
         out.0
     }
@@ -77,11 +75,10 @@ impl Segment {
         if !segment.stems.is_sorted_by(|a, b| a < b) {
             return Err(SegmentError::Damaged);
         }
-        from.words(&mut segment)?;
         from.turns(&mut segment)?;
         from.passages(&mut segment)?;
         from.entries(&mut segment)?;
-        from.norms(&mut segment)?;
+        from.meanings(&mut segment)?;
         if !from.0.is_empty() {
             return Err(SegmentError::Damaged);
         }
@@ -142,7 +139,6 @@ impl Writer {
             self.number(segment.entries(passage).len() as u64);
             self.number(u64::from(row.start));
             self.number(u64::from(row.end.saturating_sub(row.start)));
-            self.0.push(row.cues.0);
         }
     }
 }
@@ -213,25 +209,6 @@ impl<'a> Reader<'a> {
         Ok(strings)
     }
 
-    fn words(&mut self, segment: &mut Segment) -> Result<(), SegmentError> {
-        let count = self.count()?;
-        segment.words.reserve_exact(count);
-        segment.piece_ends.reserve_exact(count);
-        for _ in 0..count {
-            let stem = self.below(segment.stems.len())?;
-            segment.words.push(stem);
-            for _ in 0..self.count()? {
-                let piece = self.number()?;
-                if piece >= vectors::count() as u64 {
-                    return Err(SegmentError::Damaged);
-                }
-                extend(&mut segment.pieces, &[piece as u16]);
-            }
-            segment.piece_ends.push(segment.pieces.len() as u32);
-        }
-        Ok(())
-    }
-
     fn turns(&mut self, segment: &mut Segment) -> Result<(), SegmentError> {
         let count = self.count()?;
         segment.turns.reserve_exact(count);
@@ -273,8 +250,7 @@ impl<'a> Reader<'a> {
             entries_end = entries_end.checked_add(self.u32()?).ok_or(SegmentError::Damaged)?;
             let start = self.u32()?;
             let end = start.checked_add(self.u32()?).ok_or(SegmentError::Damaged)?;
-            let cues = self.take(1)?.first().copied().unwrap_or_default();
-            segment.passages.push(PassageRow { entries_end, start, end, cues: Cues(cues) });
+            segment.passages.push(PassageRow { entries_end, start, end });
         }
         if entries_end as usize > self.0.len() {
             return Err(SegmentError::Damaged);
@@ -290,32 +266,32 @@ impl<'a> Reader<'a> {
         let mut start = 0;
         for (passage, row) in (1..).zip(&segment.passages) {
             for _ in start..row.entries_end {
-                let word = self.below(segment.words.len())?;
-                let stem =
-                    segment.words.get(word as usize).and_then(|stem| last.get_mut(*stem as usize));
-                let before = stem.map(|last| std::mem::replace(last, passage));
-                segment.entries.push(word | if before == Some(passage) { REPEATED } else { 0 });
+                let stem = self.below(segment.stems.len())?;
+                let before = last.get_mut(stem as usize);
+                if before.map(|last| std::mem::replace(last, passage)) == Some(passage) {
+                    return Err(SegmentError::Damaged);
+                }
+                segment.entries.push(stem);
             }
             start = row.entries_end;
         }
         Ok(())
     }
 
-    fn norms(&mut self, segment: &mut Segment) -> Result<(), SegmentError> {
-        let count = segment.passages.len();
-        segment.norms.reserve_exact(count);
-        let bytes = self.take(count.checked_mul(8).ok_or(SegmentError::Damaged)?)?;
-        for norms in bytes.as_chunks::<8>().0 {
-            let [a, b, c, d, e, f, g, h] = *norms;
-            let norms = Norms {
-                own: f32::from_le_bytes([a, b, c, d]),
-                around: f32::from_le_bytes([e, f, g, h]),
-            };
-            let is_length = |length: f32| length.is_finite() && length >= 0.;
-            if !is_length(norms.own) || !is_length(norms.around) {
-                return Err(SegmentError::Damaged);
+    fn meanings(&mut self, segment: &mut Segment) -> Result<(), SegmentError> {
+        let damaged = SegmentError::Damaged;
+        segment.meanings.resize(segment.passages.len());
+        for passage in 0..segment.passages.len() {
+            let scale = self.take(4)?.try_into().map_err(|_| damaged)?;
+            let scale = f32::from_le_bytes(scale);
+            if !scale.is_finite() || scale < 0. {
+                return Err(damaged);
             }
-            segment.norms.push(norms);
+            if scale > 0. {
+                let numbers: &[u8; DIMENSIONS] =
+                    self.take(DIMENSIONS)?.try_into().map_err(|_| damaged)?;
+                segment.meanings.set(passage, scale, &numbers.map(|number| number as i8));
+            }
         }
         Ok(())
     }

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use frostem::{Algorithm, Stemmer};
 use zeroize::Zeroize;
 
-use super::{lists::lists, words::Words};
+use super::{stop_words::is_stop_word, words::Words};
 use crate::secret::{Word, overwrite_freed};
 
-/// A language that has word lists and a stemmer.
+/// A language that has stop words, a stemmer and a grammar of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Language {
-    /// English, the only language with word vectors.
+    /// English.
     #[default]
     English,
     /// German.
@@ -66,9 +66,8 @@ impl Language {
     pub(crate) fn of(words: &Words, otherwise: Self) -> Self {
         let mut counts = [0usize; 4];
         for (word, _) in words.range(0..words.len().min(LOOKED_AT)) {
-            let traits = lists().traits(word);
             for (count, language) in counts.iter_mut().zip(Self::ALL) {
-                *count += usize::from(traits.is_stop(language));
+                *count += usize::from(is_stop_word(word, language));
             }
         }
         let count = |language: Self| counts.get(language.number()).copied().unwrap_or_default();
