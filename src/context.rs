@@ -244,6 +244,12 @@ pub trait ContextProvider: Send + Sync {
     /// The place of the provider's messages in every prompt.
     fn placement(&self) -> Placement;
 
+    /// The tokens that stay free for the provider's messages in every prompt, whether it returns any or not. Only for
+    /// providers at [`Placement::NewestTurn`], which are asked when the history is settled.
+    fn reserved_tokens(&self) -> usize {
+        0
+    }
+
     /// Returns messages for one prompt. The same request to the same store must return the same messages.
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context>;
 }
@@ -252,6 +258,10 @@ pub trait ContextProvider: Send + Sync {
 impl<P: ContextProvider + ?Sized> ContextProvider for Arc<P> {
     fn placement(&self) -> Placement {
         (**self).placement()
+    }
+
+    fn reserved_tokens(&self) -> usize {
+        (**self).reserved_tokens()
     }
 
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {

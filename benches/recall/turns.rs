@@ -121,7 +121,7 @@ async fn converse(server: &Server, tokens: usize) -> Result<Vec<TurnReport>, Box
     let model = OllamaModel::new(Ollama::new(&server.url, Duration::from_secs(300))?, options);
     let mut builder = Conversation::builder(store).system(SYSTEM).model(model);
     if tokens > 0 {
-        builder = builder.recall(tokens, ScoreFloor::OfKind);
+        builder = builder.recall(tokens, ScoreFloor::Needed);
     }
     let conversation = builder.build();
     let mut others = NEEDS_NOTHING.lines().filter(|line| !line.starts_with(['#', '[']));

@@ -3,13 +3,16 @@
 mod block;
 mod index;
 mod loaded;
+mod meaning;
 mod provider;
 mod results;
 mod search;
 mod text;
+mod understand;
 
 pub use index::Recall;
 pub use provider::RecallContextProvider;
 pub use results::{RecallHit, RecallQuery, Recalled, ScoreFloor};
 pub use search::{Neighbours, SearchResults, neighbours};
 pub use sottovoce_recall::{Hit, NotUnderstood, SearchQuery, Why};
+pub use understand::Understood;

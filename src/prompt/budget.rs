@@ -8,8 +8,8 @@ use crate::context::{ContextMessage, Placement, blocks};
 /// A message that leaves a placement first takes more than this many times what all others there take.
 const LONG: usize = 2;
 
-/// Drops retrieved messages (last first), then the oldest history, then stable memory (last first), until the rest
-/// takes at most `room` tokens. History is dropped in whole blocks, and about `n` messages of it stay if they fit.
+/// Drops the oldest history, then stable memory (last first), until the rest takes at most `room` tokens. History is
+/// dropped in whole blocks, and about `n` messages of it stay if they fit.
 /// No single long message makes others go: it goes itself.
 ///
 /// `usual` is the room beside an utterance of usual length. It decides what is too long, so that this does not change
@@ -23,9 +23,13 @@ pub(crate) fn fit(
     let stable = tokens(candidates, |at| at == Placement::Stable);
     let rooms = (room.saturating_sub(stable), usual.saturating_sub(stable));
     yield_long_history(candidates, rooms, &price);
-    drop_last_first(candidates, Placement::NewestTurn, room);
     drop_oldest_history(candidates, excess(candidates, room), n);
     drop_last_first(candidates, Placement::Stable, room);
+}
+
+/// Drops what was found for the utterance, last first, until the rest takes at most `room` tokens.
+pub(crate) fn fit_found(candidates: &mut [Candidate<'_>], room: usize) {
+    drop_last_first(candidates, Placement::NewestTurn, room);
 }
 
 /// Drops the oldest history in the same way, until it takes at most `room` tokens by itself.

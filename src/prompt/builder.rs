@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::budget::{fit, fit_history, low_water};
+use super::budget::{fit, fit_found, fit_history, low_water};
 use super::long::Candidate;
 use super::receipt::{EntryOutcome, Receipt, ReceiptEntry};
 use super::{Prompt, Utterance, count, exchanges};
@@ -20,6 +20,8 @@ use crate::store::{ConversationStore, Finding, Profile, Summary};
 
 /// The fraction of the room that an utterance of usual length takes at most.
 const UTTERANCE: usize = 8;
+/// The fraction of the room that stays free for what is found for the utterance, at most.
+const RESERVED: usize = 4;
 
 /// Builds prompts from a system prompt, a provider of the history, and an ordered list of other providers.
 #[derive(Clone)]
@@ -125,50 +127,24 @@ impl PromptBuilder {
             profile: Some(&profile),
             offered: None,
         };
-        let mut offered = HashSet::new();
-        let mut offers = Vec::new();
-        let mut skipped = Vec::new();
-        let mut failed = Vec::new();
-        for provider in [&self.history].into_iter().chain(&self.providers) {
-            let request = ContextRequest { offered: Some(&offered), ..request };
-            let context = match provider.get_context(&request).await {
-                Ok(context) => context,
-                Err(error) if provider.placement() == Placement::History => return Err(error),
-                Err(error) => {
-                    failed.push(error.to_string());
-                    continue;
-                }
-            };
-            Finding::add_new(&mut skipped, context.skipped);
-            for mut message in context.messages {
-                let mut why = match message.why() {
-                    Some(why) => Cow::Owned(why.to_owned()),
-                    None => Cow::Borrowed(context.why.as_str()),
-                };
-                if limits.inline > 0
-                    && provider.placement() == Placement::History
-                    && let Some(whole) = self.with_artifact(&message, limits).await
-                {
-                    message = whole;
-                    why = format!("{why}, with the text of its artifact").into();
-                }
-                offered.extend(message.seq());
-                let message = message.under(context.heading.as_ref());
-                let entry = entry(&message, provider.placement(), &why, &limits.rates);
-                offers.push((entry, message));
-            }
-        }
+        let mut gathered = Gathered::default();
+        let at_turn =
+            |provider: &&Arc<dyn ContextProvider>| provider.placement() == Placement::NewestTurn;
+        let all = || [&self.history].into_iter().chain(&self.providers);
+        self.gather(all().filter(|provider| !at_turn(provider)), &request, limits, &mut gathered)
+            .await?;
         // A prompt that starts clean holds nothing of what was said before.
         if let Some(summary) = profile.summary(request.thread)
             && self.starts_after.is_none()
         {
             let message = told(summary);
             let why = format!("a summary of {} messages", summary.messages());
-            offers.push((entry(&message, Placement::Stable, &why, &limits.rates), message));
+            let entry = entry(&message, Placement::Stable, &why, &limits.rates);
+            gathered.offers.push((entry, message));
         }
-        sort(&mut offers);
-        self.refuse(&mut offers, before, &profile);
-        self.refuse_doubted(&mut offers).await?;
+        sort(&mut gathered.offers);
+        self.refuse(&mut gathered.offers, &HashSet::new(), before, &profile);
+        self.refuse_doubted(&mut gathered.offers).await?;
 
         let persona =
             profile.assigned_persona.as_ref().map(|assigned_persona| &assigned_persona.persona);
@@ -187,20 +163,38 @@ impl PromptBuilder {
             .chain(brought)
             .map(|message| limits.rates.estimate_message(message))
             .sum();
-        let mut candidates: Vec<_> =
-            offers.iter_mut().map(|(entry, message)| Candidate { entry, message }).collect();
         let narrowest = history_limit.map(|limit| budget.map_or(limit, |budget| budget.min(limit)));
         let n = narrowest.map_or(n, low_water);
         let price = |message: &ContextMessage| limits.rates.estimate_message(message.message());
+        let room = budget.map(|budget| budget.saturating_sub(system_tokens));
+        let mut offered = candidates(&mut gathered.offers);
         if let Some(limit) = history_limit {
-            fit_history(&mut candidates, limit, n, price);
+            fit_history(&mut offered, limit, n, price);
         }
-        if let Some(budget) = budget {
-            let left = budget.saturating_sub(system_tokens);
+        if let Some(room) = room {
+            // What is found for the utterance has its room whether something is found or not, so that the history does
+            // not begin elsewhere with each utterance.
+            let reserved = all().map(|provider| provider.reserved_tokens()).sum::<usize>();
+            let left = room - reserved.min(room / RESERVED);
             let rooms = (left.saturating_sub(user_tokens), left - left / UTTERANCE);
-            fit(&mut candidates, rooms, n, price);
+            fit(&mut offered, rooms, n, price);
         }
 
+        // What the history has no room for may be found again.
+        let kept = gathered.included().filter_map(|(entry, _)| entry.seq).collect();
+        let request = ContextRequest { offered: Some(&kept), ..request };
+        let mut found = Gathered::default();
+        self.gather(all().filter(at_turn), &request, limits, &mut found).await?;
+        self.refuse(&mut found.offers, &kept, before, &profile);
+        self.refuse_doubted(&mut found.offers).await?;
+        if let Some(room) = room {
+            let taken = gathered.included().map(|(entry, _)| entry.tokens).sum::<usize>();
+            let left = room.saturating_sub(user_tokens + taken);
+            fit_found(&mut candidates(&mut found.offers), left);
+        }
+        gathered.add(found);
+
+        let Gathered { offers, skipped, failed } = gathered;
         let mut entries = Vec::with_capacity(offers.len());
         let mut context = Vec::with_capacity(offers.len());
         for (entry, message) in offers {
@@ -246,6 +240,47 @@ impl PromptBuilder {
         Ok((prompt, receipt))
     }
 
+    /// Asks providers, one after another; each learns what those before it have offered.
+    async fn gather<'a>(
+        &self,
+        providers: impl Iterator<Item = &'a Arc<dyn ContextProvider>>,
+        request: &ContextRequest<'_>,
+        limits: &PromptLimits,
+        gathered: &mut Gathered,
+    ) -> Result<()> {
+        let mut offered = request.offered.cloned().unwrap_or_default();
+        for provider in providers {
+            let request = ContextRequest { offered: Some(&offered), ..*request };
+            let context = match provider.get_context(&request).await {
+                Ok(context) => context,
+                Err(error) if provider.placement() == Placement::History => return Err(error),
+                Err(error) => {
+                    gathered.failed.push(error.to_string());
+                    continue;
+                }
+            };
+            Finding::add_new(&mut gathered.skipped, context.skipped);
+            for mut message in context.messages {
+                let mut why = match message.why() {
+                    Some(why) => Cow::Owned(why.to_owned()),
+                    None => Cow::Borrowed(context.why.as_str()),
+                };
+                if limits.inline > 0
+                    && provider.placement() == Placement::History
+                    && let Some(whole) = self.with_artifact(&message, limits).await
+                {
+                    message = whole;
+                    why = format!("{why}, with the text of its artifact").into();
+                }
+                offered.extend(message.seq());
+                let message = message.under(context.heading.as_ref());
+                let entry = entry(&message, provider.placement(), &why, &limits.rates);
+                gathered.offers.push((entry, message));
+            }
+        }
+        Ok(())
+    }
+
     /// Masks a message that is not stored as the store would.
     pub(crate) fn masked(&self, mut message: ChatMessage) -> ChatMessage {
         if let Some(redactor) = self.store.redactor() {
@@ -254,14 +289,15 @@ impl PromptBuilder {
         message
     }
 
-    /// Marks messages that must not be in the prompt, whatever a provider returns.
+    /// Marks messages that must not be in the prompt, whatever a provider returns. Those with the numbers `kept` are in it.
     fn refuse(
         &self,
-        offers: &mut [(ReceiptEntry, ContextMessage)],
+        offers: &mut [Offer],
+        kept: &HashSet<u64>,
         utterance: Option<u64>,
         profile: &Profile,
     ) {
-        let mut seen = HashSet::new();
+        let mut seen = kept.clone();
         for (entry, message) in &mut *offers {
             if message.scope().is_some_and(|scope| *scope != **self.store.scope()) {
                 entry.outcome = EntryOutcome::OtherScope;
@@ -280,7 +316,7 @@ impl PromptBuilder {
     }
 
     /// Marks exchanges whose utterance was heard with too little confidence.
-    async fn refuse_doubted(&self, offers: &mut [(ReceiptEntry, ContextMessage)]) -> Result<()> {
+    async fn refuse_doubted(&self, offers: &mut [Offer]) -> Result<()> {
         let Some(least) = self.min_confidence else { return Ok(()) };
         let mut doubted = false;
         for (entry, message) in offers {
@@ -304,6 +340,33 @@ impl PromptBuilder {
         }
         Ok(())
     }
+}
+
+/// A message that a provider offered, with its entry in the receipt.
+type Offer = (ReceiptEntry, ContextMessage);
+
+/// What providers offered, and what they could not read.
+#[derive(Default)]
+struct Gathered {
+    offers: Vec<Offer>,
+    skipped: Vec<Finding>,
+    failed: Vec<String>,
+}
+
+impl Gathered {
+    fn included(&self) -> impl Iterator<Item = &Offer> {
+        self.offers.iter().filter(|(entry, _)| entry.outcome == EntryOutcome::Included)
+    }
+
+    fn add(&mut self, other: Self) {
+        self.offers.extend(other.offers);
+        Finding::add_new(&mut self.skipped, other.skipped);
+        self.failed.extend(other.failed);
+    }
+}
+
+fn candidates(offers: &mut [Offer]) -> Vec<Candidate<'_>> {
+    offers.iter_mut().map(|(entry, message)| Candidate { entry, message }).collect()
 }
 
 /// A history within so many tokens, as prompts keep it, and what became of each of its messages. `price` tells the
@@ -358,7 +421,7 @@ fn told(summary: &Summary) -> ContextMessage {
 
 /// Sorts offers in prompt order: by placement, and the history by time and number, with results of functions behind their
 /// calls. Messages that a provider ranked or made keep its order.
-fn sort(offers: &mut Vec<(ReceiptEntry, ContextMessage)>) {
+fn sort(offers: &mut Vec<Offer>) {
     offers.sort_by_key(|(entry, message)| {
         let in_time =
             (entry.placement == Placement::History).then(|| (message.ordered_at(), entry.seq));

@@ -58,7 +58,7 @@ impl Home {
 
 fn talk(store: &Arc<FileConversationStore>) -> Conversation {
     let store = Arc::clone(store) as Arc<dyn ConversationStore>;
-    Conversation::builder(store).system("You are a voice.").recall(256, ScoreFloor::OfKind).build()
+    Conversation::builder(store).system("You are a voice.").recall(256, ScoreFloor::Needed).build()
 }
 
 /// The texts that recall brings into the prompt for an utterance.
@@ -188,7 +188,7 @@ async fn what_was_hardly_heard_is_not_recalled_nor_is_its_answer() {
     }
     home.chatter(&store, 30).await;
     let shared = Arc::clone(&store) as Arc<dyn ConversationStore>;
-    let talk = Conversation::builder(shared).recall(256, ScoreFloor::OfKind).min_confidence(0.5);
+    let talk = Conversation::builder(shared).recall(256, ScoreFloor::Needed).min_confidence(0.5);
     let (texts, receipt) = recalled(&talk.build(), "What is my dog called?").await;
     assert!(has(&texts, "Rex") && !has(&texts, "Bruno"), "{texts:?}");
     let refused = |seq| {

@@ -53,7 +53,7 @@ fn a_process_that_meets_hostile_messages() {
         home.say(&store, "My dog is called Bruno.", "Nice.").await;
         home.chatter(&store, 300).await;
         let shared = Arc::clone(&store) as Arc<dyn ConversationStore>;
-        let talk = Conversation::builder(shared).last_n(2).recall(256, ScoreFloor::OfKind).build();
+        let talk = Conversation::builder(shared).last_n(2).recall(256, ScoreFloor::Needed).build();
         let index = recall(&store);
         let before = most_memory();
         for (name, text) in texts() {
@@ -186,7 +186,7 @@ fn no_log_error_or_debug_output_shows_words_of_the_index() {
         let Err(error) = store.commit(batch).await else { panic!("nothing had changed") };
         shown += &format!("{error} {error:?}");
         let shared = Arc::clone(&store) as Arc<dyn ConversationStore>;
-        let builder = Conversation::builder(shared).recall(256, ScoreFloor::OfKind);
+        let builder = Conversation::builder(shared).recall(256, ScoreFloor::Needed);
         shown += &format!("{builder:?}");
         let talk = builder.build();
         let (prompt, receipt) = talk.prompt(question).await.unwrap();

@@ -40,6 +40,8 @@ pub struct Why {
     pub sense: f32,
     /// Share of what the passages beside it mean.
     pub around: f32,
+    /// Share of telling something, instead of asking or ordering.
+    pub tells: f32,
     /// Share of the same words in the whole session.
     pub topic: f32,
     /// Share of the speaker that the question names, or who asks.
@@ -52,11 +54,12 @@ pub struct Why {
 
 impl Why {
     /// The features by name, with the share that each has in the score.
-    pub fn features(&self) -> [(&'static str, f32); 7] {
+    pub fn features(&self) -> [(&'static str, f32); 8] {
         [
             ("words", self.near),
             ("meaning", self.sense),
             ("meaning around", self.around),
+            ("tells", self.tells),
             ("topic", self.topic),
             ("speaker", self.speaker),
             ("person", self.person),

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     hit::Hit,
-    meaning::Vector,
+    meaning::Meaning,
     question::Question,
     secret::Word,
     segment::{BuildOptions, Segment},
@@ -90,7 +90,7 @@ impl Index {
     pub fn insert(&mut self, number: u64, segment: Segment) -> Option<Segment> {
         if !self.tail.is_empty() || !self.noted.is_empty() {
             let covered: HashSet<u64> = segment.seqs().collect();
-            self.retain_in_tail(&|seq| !covered.contains(&seq));
+            self.retain_in_tail(&|seq| !covered.contains(&seq), false);
         }
         let entry = self.entry(segment);
         self.view = None;
@@ -155,16 +155,19 @@ impl Index {
     /// Removes the turns that `keep` refuses, from all segments. Returns the numbers of the segments that changed.
     pub fn retain(&mut self, keep: impl Fn(u64) -> bool) -> Vec<u64> {
         self.view = None;
-        self.retain_in_tail(&keep);
-        let changed =
-            self.packs.iter().filter(|(_, entry)| entry.segment.seqs().any(|seq| !keep(seq)));
-        let changed: Vec<u64> = changed.map(|(number, _)| *number).collect();
-        for number in &changed {
-            if let Some(segment) = self.remove(*number) {
-                let entry = self.entry(segment.retain(&keep));
-                self.packs.insert(*number, entry);
-            }
+        let mut changed = Vec::new();
+        let mut is_behind_refused = false;
+        for (number, entry) in std::mem::take(&mut self.packs) {
+            let entry = if is_behind_refused || entry.segment.seqs().any(|seq| !keep(seq)) {
+                changed.push(number);
+                let segment = self.take_out(entry).retain_after(&mut is_behind_refused, &keep);
+                self.entry(segment)
+            } else {
+                entry
+            };
+            self.packs.insert(number, entry);
         }
+        self.retain_in_tail(&keep, is_behind_refused);
         // What was removed is to be forgotten at once, and its stems with it.
         if self.frequencies.contains(&0) {
             self.number_stems();
@@ -172,15 +175,15 @@ impl Index {
         changed
     }
 
-    fn retain_in_tail(&mut self, keep: &impl Fn(u64) -> bool) {
+    fn retain_in_tail(&mut self, keep: &impl Fn(u64) -> bool, mut is_behind_refused: bool) {
         self.noted.retain(|turn| keep(turn.seq));
         for entry in std::mem::take(&mut self.tail) {
-            if entry.segment.seqs().all(keep) {
+            if !is_behind_refused && entry.segment.seqs().all(keep) {
                 self.tail.push(entry);
                 continue;
             }
             self.view = None;
-            let segment = self.take_out(entry).retain(keep);
+            let segment = self.take_out(entry).retain_after(&mut is_behind_refused, keep);
             if !segment.is_empty() {
                 let entry = self.entry(segment);
                 self.tail.push(entry);
@@ -259,14 +262,15 @@ impl Index {
         self.entries().map(|entry| entry.segment.with_meaning()).sum()
     }
 
-    /// Sets what turns mean: by number, a vector for each passage. Returns the numbers of the segments that changed.
-    pub fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Vector>>) -> Vec<u64> {
+    /// Sets what turns mean: by number, one for each passage. Returns the numbers of the segments that changed.
+    pub fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Meaning>>) -> Vec<u64> {
         for entry in &mut self.tail {
             entry.segment.set_meanings(meanings);
         }
-        let changed = self.packs.iter_mut().filter_map(|(number, entry)| {
-            entry.segment.set_meanings(meanings).then_some(*number)
-        });
+        let changed = self
+            .packs
+            .iter_mut()
+            .filter_map(|(number, entry)| entry.segment.set_meanings(meanings).then_some(*number));
         changed.collect()
     }
 

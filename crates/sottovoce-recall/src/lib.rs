@@ -24,6 +24,7 @@
 //! ```
 
 mod error;
+mod fit;
 mod hit;
 mod index;
 mod meaning;
@@ -36,9 +37,10 @@ mod time;
 mod turn;
 
 pub use error::SegmentError;
+pub use fit::needs_memory;
 pub use hit::{Hit, Why, put_newer_first, select_within};
 pub use index::{Index, Weights};
-pub use meaning::{DIMENSIONS, Vector};
+pub use meaning::{DIMENSIONS, Meaning, Vector};
 pub use question::{Asked, Question};
 pub use search::{NotUnderstood, SearchQuery};
 pub use segment::{BuildOptions, Segment};

@@ -1,8 +1,10 @@
 //! Meanings: what a passage says, as a vector of a sentence encoder. The caller has the encoder.
 
+use std::fmt;
+
 use zeroize::Zeroizing;
 
-use crate::secret::extend;
+use crate::{fit, secret::extend};
 
 /// Numbers of a vector.
 pub const DIMENSIONS: usize = 384;
@@ -10,12 +12,52 @@ pub const DIMENSIONS: usize = 384;
 /// A vector of the encoder, of length one.
 pub type Vector = [f32; DIMENSIONS];
 
-/// The meanings of the passages of a segment: eight bits a number, and a scale for each passage. They tell words, and
-/// are as secret.
+/// What a passage means.
+pub struct Meaning {
+    vector: Vector,
+    tells: f32,
+}
+
+impl Meaning {
+    /// From the vector of a passage, and of the end of the turn before with it: an answer such as “at seven” means little
+    /// without its question.
+    pub fn new(own: &Vector, with_before: Option<&Vector>) -> Self {
+        let mean = fit::told_mean();
+        let mut vector = away_from(own, &mean);
+        if let Some(both) = with_before {
+            let both = away_from(both, &mean);
+            vector.iter_mut().zip(&both).for_each(|(sum, number)| *sum += number);
+            vector = unit(vector);
+        }
+        Self { vector, tells: fit::tells(own) }
+    }
+}
+
+/// Shows nothing: it tells words.
+impl fmt::Debug for Meaning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Meaning(..)")
+    }
+}
+
+/// The direction in which a vector lies from a mean.
+fn away_from(vector: &Vector, mean: &Vector) -> Vector {
+    let mut away = *vector;
+    away.iter_mut().zip(mean).for_each(|(number, mean)| *number -= mean);
+    unit(away)
+}
+
+fn unit(vector: Vector) -> Vector {
+    let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
+    vector.map(|number| number / length.max(f32::MIN_POSITIVE))
+}
+
+/// The meanings of the passages of a segment: eight bits a number, with a scale for each passage and how likely it tells
+/// something. They tell words, and are as secret.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Meanings {
-    /// By passage; 0 for one without a meaning.
-    scales: Zeroizing<Vec<f32>>,
+    /// By passage: scale, and how likely it tells something. The scale is 0 for one without a meaning.
+    rows: Zeroizing<Vec<[f32; 2]>>,
     /// By passage; empty if no passage has a meaning.
     numbers: Zeroizing<Vec<i8>>,
 }
@@ -23,55 +65,49 @@ pub(crate) struct Meanings {
 impl Meanings {
     /// Makes room for this many passages in all.
     pub(crate) fn resize(&mut self, passages: usize) {
-        if self.scales.len() < passages {
-            let more = vec![0.; passages - self.scales.len()];
-            extend(&mut self.scales, &more);
-            self.fill();
+        let more = passages.saturating_sub(self.rows.len());
+        extend(&mut self.rows, &vec![[0.; 2]; more]);
+        if !self.numbers.is_empty() {
+            extend(&mut self.numbers, &vec![0; more * DIMENSIONS]);
         }
     }
 
-    fn fill(&mut self) {
-        let wanted = self.scales.len() * DIMENSIONS;
-        if !self.numbers.is_empty() && self.numbers.len() < wanted {
-            let more = vec![0; wanted - self.numbers.len()];
-            extend(&mut self.numbers, &more);
-        }
-    }
-
-    /// The scale and the numbers of a passage.
-    pub(crate) fn get(&self, passage: usize) -> Option<(f32, &[i8; DIMENSIONS])> {
-        let scale = *self.scales.get(passage).filter(|scale| **scale > 0.)?;
+    /// Scale, how likely it tells something, and the numbers of a passage.
+    pub(crate) fn get(&self, passage: usize) -> Option<([f32; 2], &[i8; DIMENSIONS])> {
+        let row = *self.rows.get(passage).filter(|[scale, _]| *scale > 0.)?;
         let numbers = self.numbers.get(passage * DIMENSIONS..)?.first_chunk()?;
-        Some((scale, numbers))
+        Some((row, numbers))
     }
 
-    /// Sets what a passage means.
-    pub(crate) fn set(&mut self, passage: usize, scale: f32, numbers: &[i8; DIMENSIONS]) {
+    /// Sets what a passage means, as `get` returns it.
+    pub(crate) fn set(&mut self, passage: usize, row: [f32; 2], numbers: &[i8; DIMENSIONS]) {
         self.resize(passage + 1);
         if self.numbers.is_empty() {
-            self.numbers = Zeroizing::new(vec![0; self.scales.len() * DIMENSIONS]);
+            self.numbers = Zeroizing::new(vec![0; self.rows.len() * DIMENSIONS]);
         }
         let place = self.numbers.get_mut(passage * DIMENSIONS..);
         if let Some(place) = place.and_then(|place| place.first_chunk_mut())
-            && let Some(known) = self.scales.get_mut(passage)
+            && let Some(known) = self.rows.get_mut(passage)
         {
             *place = *numbers;
-            *known = scale;
+            *known = row;
         }
     }
 
-    /// Sets what a passage means to a vector.
-    pub(crate) fn set_vector(&mut self, passage: usize, vector: &Vector) {
-        let largest = vector.iter().fold(0f32, |largest, value| largest.max(value.abs()));
+    /// Sets what a passage means.
+    pub(crate) fn set_meaning(&mut self, passage: usize, meaning: &Meaning) {
+        let largest = meaning.vector.iter().fold(0f32, |largest, value| largest.max(value.abs()));
         // A passage that means nothing has been looked at too.
         let scale = largest.max(f32::MIN_POSITIVE) / f32::from(i8::MAX);
-        self.set(passage, scale, &vector.map(|value| (value / scale).round() as i8));
+        let numbers = meaning.vector.map(|value| (value / scale).round() as i8);
+        self.set(passage, [scale, meaning.tells], &numbers);
     }
 
-    /// How well each passage fits an asked meaning, in order; 0 for one without a meaning.
-    pub(crate) fn fits(&self, asked: &Asked) -> impl Iterator<Item = f32> {
-        let rows = self.numbers.as_chunks::<DIMENSIONS>().0;
-        self.scales.iter().zip(rows).map(|(scale, row)| asked.product(row) * scale)
+    /// How likely each passage tells something, and how well it fits an asked meaning, in order.
+    pub(crate) fn fits(&self, asked: &Asked) -> impl Iterator<Item = (f32, f32)> {
+        let numbers = self.numbers.as_chunks::<DIMENSIONS>().0;
+        let rows = self.rows.iter().zip(numbers);
+        rows.map(|([scale, tells], row)| (*tells, asked.product(row) * scale))
     }
 }
 
@@ -83,6 +119,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     pub(crate) fn new(vector: &Vector) -> Self {
+        let vector = away_from(vector, &fit::asked_mean());
         let largest = vector.iter().fold(0f32, |largest, value| largest.max(value.abs()));
         let scale = largest.max(f32::MIN_POSITIVE) / f32::from(i16::MAX);
         let mut numbers = Zeroizing::new(Vec::with_capacity(DIMENSIONS));

@@ -13,7 +13,7 @@ pub use builder::BuildOptions;
 pub(crate) use builder::Builder;
 
 use crate::{
-    meaning::{Meanings, Vector},
+    meaning::{Meaning, Meanings},
     secret::Word,
     text::language::Language,
     turn::{Role, Turn},
@@ -103,15 +103,25 @@ impl Segment {
     pub fn join<'a>(segments: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut builder = Builder::new(&BuildOptions::default());
         for segment in segments {
-            builder.add_from(segment, |_| true);
+            builder.add_from(segment, &mut false, |_| true);
         }
         builder.finish()
     }
 
-    /// The segment without the turns that `keep` refuses: the same as one that was built without them.
+    /// The segment without the turns that `keep` refuses: the same as one that was built without them. A turn behind a
+    /// refused one loses its meaning, which may tell of that.
     pub fn retain(&self, keep: impl Fn(u64) -> bool) -> Self {
+        self.retain_after(&mut false, keep)
+    }
+
+    /// The same behind another segment, of which the last turn may be refused.
+    pub(crate) fn retain_after(
+        &self,
+        is_behind_refused: &mut bool,
+        keep: impl Fn(u64) -> bool,
+    ) -> Self {
         let mut builder = Builder::new(&BuildOptions::default());
-        builder.add_from(self, keep);
+        builder.add_from(self, is_behind_refused, keep);
         builder.finish()
     }
 
@@ -142,21 +152,26 @@ impl Segment {
         )
     }
 
+    /// Whether all its turns have meanings.
+    pub fn is_understood(&self) -> bool {
+        self.with_meaning() == self.len()
+    }
+
     /// How many turns have meanings.
     pub(crate) fn with_meaning(&self) -> usize {
         self.turn_passages().filter(|(_, range)| self.meanings.get(range.start).is_some()).count()
     }
 
-    /// Sets what turns mean, a vector for each of their passages. Returns whether any of them is here.
-    pub(crate) fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Vector>>) -> bool {
+    /// Sets what turns mean, one for each of their passages. Returns whether any of them is here.
+    pub(crate) fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Meaning>>) -> bool {
         let mut places = Vec::new();
         for (turn, range) in self.turn_passages() {
-            let vectors = meanings.get(&turn.seq).filter(|vectors| vectors.len() == range.len());
-            places.extend(vectors.map(|vectors| (range, vectors)));
+            let found = meanings.get(&turn.seq).filter(|found| found.len() == range.len());
+            places.extend(found.map(|found| (range, found)));
         }
-        for (range, vectors) in &places {
-            for (passage, vector) in range.clone().zip(*vectors) {
-                self.meanings.set_vector(passage, vector);
+        for (range, found) in &places {
+            for (passage, meaning) in range.clone().zip(*found) {
+                self.meanings.set_meaning(passage, meaning);
             }
         }
         !places.is_empty()

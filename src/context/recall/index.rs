@@ -3,15 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use sottovoce_recall::{Asked, Question, Role, SearchQuery, UtteranceKind};
+use sottovoce_recall::{Asked, Question, Role, SearchQuery, Vector, needs_memory};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use zeroize::Zeroizing;
 
 use super::block::{Block, is_hit};
 use super::loaded::Loaded;
+use super::meaning;
 use super::results::{RecallHit, RecallQuery, Recalled, ScoreFloor};
 use crate::error::{Error, Result};
-use crate::message::ChatRole;
+
 use crate::store::record::document::{DocumentId, block_seqs};
 use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::seq_set::SeqSet;
@@ -23,6 +24,10 @@ const FIRST: usize = 64;
 const REORDERED: usize = 5;
 /// The most hits that are looked at.
 const MOST: usize = 4096;
+/// How many messages get their meanings before a question may come between.
+const AT_ONCE: usize = 16;
+/// The score that a message must reach in an edition without the encoder: most of the question's words stand in it.
+const WORDS_ALONE: f32 = 4.;
 
 /// The index of one conversation. It is made from the stored messages and kept up to date with them.
 ///
@@ -30,7 +35,9 @@ const MOST: usize = 4096;
 /// missing, damaged or of another version is made again from the messages.
 pub struct Recall {
     store: Arc<dyn ConversationStore>,
-    loaded: Arc<Mutex<Loaded>>,
+    pub(super) loaded: Arc<Mutex<Loaded>>,
+    /// Held while messages are encoded, so that none is encoded twice.
+    pub(super) encoding: Mutex<()>,
 }
 
 /// A segment to be written, of a conversation in this state.
@@ -38,13 +45,15 @@ struct Unwritten {
     state: StoreState,
     block: u64,
     until: u64,
+    /// How many messages have a meaning that the stored segment lacks.
+    meanings: u64,
     bytes: Zeroizing<Vec<u8>>,
 }
 
 impl Recall {
     /// The index of the conversation in a store. Reads nothing before the first question.
     pub fn new(store: Arc<dyn ConversationStore>) -> Self {
-        Self { store, loaded: Arc::default() }
+        Self { store, loaded: Arc::default(), encoding: Mutex::default() }
     }
 
     /// The conversation's store.
@@ -63,19 +72,25 @@ impl Recall {
         is_wanted: impl Fn(u64) -> bool + Send + Sync + 'static,
         may_see: impl Fn(&StoredMessage) -> bool + Send + Sync,
     ) -> Result<Recalled> {
+        let text = Zeroizing::new(query.text.to_owned());
+        let vector = blocking(move || Ok(meaning::of(&text))).await?;
+        let vector = vector.as_ref();
+        if query.floor == ScoreFloor::Needed && vector.is_some_and(|vector| !needs_memory(vector)) {
+            return Ok(Recalled::default());
+        }
         let is_wanted = Arc::new(is_wanted);
-        if let Some(recalled) = self.look(false, query, &is_wanted, &may_see).await? {
+        if let Some(recalled) = self.look(false, query, vector, &is_wanted, &may_see).await? {
             return Ok(recalled);
         }
         tracing::warn!(
             "a segment of the search index is of another conversation; all are made again"
         );
-        Ok(self.look(true, query, &is_wanted, &may_see).await?.unwrap_or_default())
+        Ok(self.look(true, query, vector, &is_wanted, &may_see).await?.unwrap_or_default())
     }
 
     /// The index, held until it is dropped. Ranking takes a processor for as long as a second, so it moves to a blocking
     /// thread for that.
-    async fn hold(&self) -> OwnedMutexGuard<Loaded> {
+    pub(super) async fn hold(&self) -> OwnedMutexGuard<Loaded> {
         Arc::clone(&self.loaded).lock_owned().await
     }
 
@@ -85,6 +100,7 @@ impl Recall {
         &self,
         anew: bool,
         query: &RecallQuery<'_>,
+        vector: Option<&Vector>,
         is_wanted: &Arc<impl Fn(u64) -> bool + Send + Sync + 'static>,
         may_see: &(impl Fn(&StoredMessage) -> bool + Send + Sync),
     ) -> Result<Option<Recalled>> {
@@ -97,37 +113,23 @@ impl Recall {
         let mut asked = Asked::new(query.now.clone(), years);
         asked.earlier = query.earlier;
         asked.speaker = query.speaker;
-        let question = Arc::new(Question::new(query.text, &asked));
-        let (floor, asking) = (query.floor, Arc::clone(&question));
-        let (mut loaded, floor) = blocking(move || {
-            let floor = match floor {
-                ScoreFloor::Any => f32::NEG_INFINITY,
-                ScoreFloor::OfKind => loaded.index.min_score(&asking),
-                ScoreFloor::At(score) => score,
-            };
-            Ok((loaded, floor))
-        })
-        .await?;
+        let question = Question::new(query.text, &asked);
+        let question = Arc::new(match vector {
+            Some(vector) => question.meaning(vector),
+            None => question,
+        });
         let mut recalled = Recalled {
             is_follow_up: question.is_follow_up(),
             skipped: loaded.skipped.clone(),
             ..Recalled::default()
         };
-        if floor == f32::INFINITY {
-            return Ok(Some(recalled));
-        }
-        let is_command = |question: &Question| {
-            matches!(question.kind(), UtteranceKind::Command | UtteranceKind::Now)
-        };
-        // Commands resemble earlier commands, of which nobody needs to be reminded.
-        let is_repeated = |stored: &StoredMessage| {
-            is_command(&question)
-                && stored.message.role == ChatRole::User
-                && is_command(&Question::new(&stored.message.content, &asked))
+        let floor = match query.floor {
+            ScoreFloor::Any => f32::NEG_INFINITY,
+            ScoreFloor::Needed if vector.is_none() => WORDS_ALONE,
+            ScoreFloor::Needed => f32::NEG_INFINITY,
+            ScoreFloor::At(score) => score,
         };
         let mut wanted = FIRST.max(query.limit.saturating_mul(2));
-        // What resembles a command is mostly a command, so that looking further finds no more.
-        let most = if is_command(&question) { wanted } else { MOST };
         loop {
             let (asking, is_wanted) = (Arc::clone(&question), Arc::clone(is_wanted));
             let thread = query.thread.map(str::to_owned).map(Zeroizing::new);
@@ -139,7 +141,7 @@ impl Recall {
             })
             .await?;
             let is_all = hits.len() < wanted
-                || wanted >= most
+                || wanted >= MOST
                 || hits.last().is_some_and(|hit| hit.score < floor);
             recalled.hits.clear();
             for hit in hits.into_iter().take_while(|hit| hit.score >= floor) {
@@ -153,7 +155,7 @@ impl Recall {
                     return Ok(None);
                 }
                 let is_of_thread = stored.message.thread_id.as_deref() == query.thread;
-                if is_of_thread && may_see(&stored) && !is_repeated(&stored) {
+                if is_of_thread && may_see(&stored) {
                     recalled.hits.push(RecallHit { stored, hit });
                 }
             }
@@ -163,7 +165,7 @@ impl Recall {
                 recalled.hits.truncate(query.limit);
                 return Ok(Some(recalled));
             }
-            wanted = wanted.saturating_mul(4).min(most);
+            wanted = wanted.saturating_mul(4).min(MOST);
         }
     }
 
@@ -208,7 +210,7 @@ impl Recall {
     /// Those of reading and writing the conversation.
     pub async fn save(&self) -> Result<()> {
         while let Some(unwritten) = self.next_unwritten().await? {
-            let Unwritten { state, block, until, bytes } = unwritten;
+            let Unwritten { state, block, until, meanings, bytes } = unwritten;
             // Nobody's question waits for the disk.
             let batch = Batch::new(&state).write(DocumentId::Segment(block), bytes);
             let committed = self.store.commit(batch).await;
@@ -218,6 +220,7 @@ impl Recall {
             match committed {
                 Ok(_) if is_same => {
                     (extent.written, extent.is_useless) = (until, false);
+                    extent.unwritten_meanings = extent.unwritten_meanings.saturating_sub(meanings);
                 }
                 Ok(_) | Err(Error::Conflict) => return Ok(()),
                 Err(error) => {
@@ -229,11 +232,19 @@ impl Recall {
         Ok(())
     }
 
-    /// [`save`](Self::save) in a task of its own, for a host whose work goes on. A failure is logged.
+    /// [`save`](Self::save) and [`understand`](Self::understand) everything, in a task of its own, for a host whose work
+    /// goes on. A failure is logged.
     pub fn save_in_background(self: &Arc<Self>) {
         let recall = Arc::clone(self);
         tokio::spawn(async move {
-            if let Err(error) = recall.save().await {
+            let saved = async {
+                recall.save().await?;
+                while recall.understand(AT_ONCE).await? > 0 {
+                    recall.save().await?;
+                }
+                Ok::<_, Error>(())
+            };
+            if let Err(error) = saved.await {
                 tracing::warn!(%error, "could not save the index of what was said");
             }
         });
@@ -260,11 +271,11 @@ impl Loaded {
                 self.index.pack(earlier, block_seqs(earlier));
             }
             let Some(extent) = self.extent(block) else { break };
-            let artifacts = extent.artifacts.clone();
+            let (artifacts, meanings) = (extent.artifacts.clone(), extent.unwritten_meanings);
             let Some(segment) = self.index.pack(block, block_seqs(block)) else { break };
             let bytes = Block::bytes(until, &artifacts, segment);
             if bytes.len() <= LONGEST_RECORD {
-                unwritten = Some(Unwritten { state, block, until, bytes });
+                unwritten = Some(Unwritten { state, block, until, meanings, bytes });
                 break;
             }
             // It could not be read again, so it is made at each start.

@@ -44,6 +44,8 @@ pub(super) struct Extent {
     pub(super) artifacts: BTreeSet<String>,
     /// The number up to which its stored segment goes; 0 without one.
     pub(super) written: u64,
+    /// How many messages have a meaning that the stored segment lacks.
+    pub(super) unwritten_meanings: u64,
     /// Whether the stored one is not believed. It may hold words that were forgotten.
     pub(super) is_useless: bool,
     /// Whether no segment is to be written: it would lack a message that cannot be read just now, or the stored one
@@ -134,7 +136,7 @@ impl Loaded {
                 Some(Block { until, artifacts, .. }) => (*until, artifacts.clone()),
                 None => (0, BTreeSet::new()),
             };
-            self.blocks.push(Extent { artifacts, written, is_useless, is_held_back: false });
+            self.blocks.push(Extent { artifacts, written, is_useless, ..Extent::default() });
             let seqs = block_seqs(block);
             let end = (*seqs.end()).min(state.last_seq);
             let is_last = block == block_of(state.last_seq);
@@ -241,7 +243,7 @@ impl Loaded {
         self.blocks.get_mut(usize::try_from(block).ok()?)
     }
 
-    /// The first block whose stored segment lacks much, with the number up to which it is to go.
+    /// The first block whose stored segment lacks many messages or meanings, with the number up to which it is to go.
     pub(super) fn behind(&self) -> Option<(u64, u64)> {
         (0..).zip(&self.blocks).filter(|(_, extent)| !extent.is_held_back).find_map(
             |(block, extent)| {
@@ -249,7 +251,15 @@ impl Loaded {
                 let until = self.last_seq.min(*seqs.end());
                 let lacks = until.saturating_sub(extent.written.max(seqs.start() - 1));
                 let is_full = until == *seqs.end() && lacks > 0;
-                let is_due = is_full || lacks >= WRITTEN_AFTER || extent.is_useless;
+                let meanings = extent.unwritten_meanings;
+                let is_understood = || {
+                    let segment = self.index.segment(block);
+                    until == *seqs.end() && segment.is_none_or(Segment::is_understood)
+                };
+                let is_due = is_full
+                    || lacks.max(meanings) >= WRITTEN_AFTER
+                    || (meanings > 0 && is_understood())
+                    || extent.is_useless;
                 is_due.then_some((block, until))
             },
         )

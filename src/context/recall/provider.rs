@@ -40,7 +40,7 @@ pub struct RecallContextProvider {
 impl RecallContextProvider {
     /// A provider of at most 256 tokens from this index.
     pub fn new(recall: Arc<Recall>) -> Self {
-        Self { recall, tokens: TOKENS, floor: ScoreFloor::OfKind }
+        Self { recall, tokens: TOKENS, floor: ScoreFloor::Needed }
     }
 
     /// Sets the most tokens to bring in, at four characters a token.
@@ -50,7 +50,7 @@ impl RecallContextProvider {
         self
     }
 
-    /// Sets the score that a message must reach; [`ScoreFloor::OfKind`] unless set.
+    /// Sets the score that a message must reach; [`ScoreFloor::Needed`] unless set.
     #[must_use]
     pub fn floor(mut self, floor: ScoreFloor) -> Self {
         self.floor = floor;
@@ -62,6 +62,10 @@ impl RecallContextProvider {
 impl ContextProvider for RecallContextProvider {
     fn placement(&self) -> Placement {
         Placement::NewestTurn
+    }
+
+    fn reserved_tokens(&self) -> usize {
+        self.tokens
     }
 
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {

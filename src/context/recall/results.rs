@@ -37,18 +37,18 @@ pub struct RecallQuery<'a> {
 pub enum ScoreFloor {
     /// Any score will do.
     Any,
-    /// The kind of utterance decides: no score suffices for small talk, commands and questions about now need a high
-    /// one, questions about the past and about people a lower one.
-    OfKind,
+    /// Any score, if the utterance needs something of what was said before; otherwise none suffices. “What is my dog
+    /// called?” needs something, “turn on the light” does not.
+    Needed,
     /// This score.
     At(f32),
 }
 
 impl ScoreFloor {
-    /// A score as configured: `None` lets the kind of utterance decide.
+    /// A score as configured: `None` lets the utterance decide.
     pub fn configured(score: Option<f64>) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "a score has few digits")]
-        score.map_or(Self::OfKind, |score| Self::At(score as f32))
+        score.map_or(Self::Needed, |score| Self::At(score as f32))
     }
 }
 

@@ -11,6 +11,9 @@ use sottovoce_recall::{Asked, BuildOptions, Index, Role, Segment, Turn};
 pub(crate) struct Conversation {
     pub(crate) turns: Vec<Line>,
     pub(crate) qas: Vec<Asking>,
+    /// Whether pauses divide its sessions.
+    #[serde(default)]
+    by_pause: bool,
 }
 
 /// A message: speaker, text, a picture's caption, days since 1970, letters of its date, session.
@@ -31,6 +34,11 @@ pub(crate) struct Asking {
     pub(crate) q: String,
     pub(crate) cat: String,
     pub(crate) ev: Vec<u64>,
+    /// What the asker said before, newest first.
+    #[serde(default)]
+    pub(crate) earlier: Vec<String>,
+    /// The number of turns before the question; all, if it is asked at the end.
+    until: Option<u64>,
 }
 
 /// The conversations of a file.
@@ -40,20 +48,29 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Conversation>, Box<dyn Error>> {
 }
 
 impl Conversation {
-    /// Its index, as one segment. With `by_pause`, pauses divide sessions instead of the file.
-    pub(crate) fn index(&self, by_pause: bool) -> Index {
-        let turns = (0..).zip(&self.turns).map(|(seq, line)| line.turn(seq, by_pause));
+    /// Its index, as one segment.
+    pub(crate) fn index(&self) -> Index {
+        let turns = (0..).zip(&self.turns).map(|(seq, line)| line.turn(seq, self.by_pause));
         let mut index = Index::default();
         index.insert(0, Segment::build(turns, &BuildOptions::default()));
         index
     }
 
-    /// Asked at noon on the day after the conversation.
-    pub(crate) fn asked(&self, index: &Index) -> Result<Asked<'static>, Box<dyn Error>> {
-        let last = self.turns.iter().filter_map(|line| line.day).max().unwrap_or_default();
+    /// Asked at noon on the day after what was said before.
+    pub(crate) fn asked<'a>(
+        &self,
+        asking: Option<&'a Asking>,
+        earlier: &'a [&'a str],
+        index: &Index,
+    ) -> Result<Asked<'a>, Box<dyn Error>> {
+        let before = asking.map_or(usize::MAX, Asking::until);
+        let days = self.turns.iter().take(before).filter_map(|line| line.day);
+        let last = days.max().unwrap_or_default();
         let day = Date::constant(1970, 1, 1).checked_add(Span::new().days(last + 1))?;
         let now: Zoned = day.at(12, 0, 0, 0).to_zoned(TimeZone::UTC)?;
-        Ok(Asked::new(now, index.years().ok_or("a conversation without turns")?))
+        let mut asked = Asked::new(now, index.years().ok_or("a conversation without turns")?);
+        asked.earlier = earlier;
+        Ok(asked)
     }
 
     /// The questions that have an answer.
@@ -68,7 +85,19 @@ impl Conversation {
     }
 }
 
+impl Asking {
+    /// The number of turns before the question.
+    pub(crate) fn until(&self) -> usize {
+        self.until.map_or(usize::MAX, |until| until as usize)
+    }
+}
+
 impl Line {
+    /// What was said.
+    pub(crate) fn text(&self) -> &str {
+        &self.x
+    }
+
     fn turn(&self, seq: u64, by_pause: bool) -> Turn<'_> {
         let day = self.day.unwrap_or_default();
         let role = if self.s == "assistant" { Role::Assistant } else { Role::User };

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, error::Error};
 
 use sottovoce_recall::{Hit, Question, Weights, select_within};
 
-use super::corpus::Conversation;
+use super::{
+    corpus::{Asking, Conversation},
+    vectors::Vectors,
+};
 
 /// The name of all kinds of question together.
 pub(crate) const ALL: &str = "all";
@@ -31,22 +34,43 @@ impl Quality {
 pub(crate) fn measure(
     conversations: &[Conversation],
     weights: &Weights,
-    by_pause: bool,
+    vectors: &mut Vectors,
 ) -> Result<BTreeMap<String, Quality>, Box<dyn Error>> {
     let mut kinds: BTreeMap<String, Quality> = BTreeMap::new();
+    each(conversations, weights, vectors, 300, |conversation, asking, hits| {
+        let found = shares(conversation, hits, &asking.ev);
+        for kind in [ALL, &asking.cat] {
+            kinds.entry(kind.to_owned()).or_default().add(found);
+        }
+    })?;
+    Ok(kinds)
+}
+
+/// Asks every question that has an answer.
+pub(crate) fn each(
+    conversations: &[Conversation],
+    weights: &Weights,
+    vectors: &mut Vectors,
+    n: usize,
+    mut seen: impl FnMut(&Conversation, &Asking, &[Hit]),
+) -> Result<(), Box<dyn Error>> {
     for conversation in conversations {
-        let mut index = conversation.index(by_pause);
+        let mut index = conversation.index();
         index.set_weights(weights.clone());
-        let asked = conversation.asked(&index)?;
+        vectors.understand(conversation, &mut index);
         for asking in conversation.answerable() {
-            let hits = index.rank(&Question::new(&asking.q, &asked), |_| true, 300);
-            let found = shares(conversation, &hits, &asking.ev);
-            for kind in [ALL, &asking.cat] {
-                kinds.entry(kind.to_owned()).or_default().add(found);
+            let earlier: Vec<&str> = asking.earlier.iter().map(String::as_str).collect();
+            let asked = conversation.asked(Some(asking), &earlier, &index)?;
+            let mut question = Question::new(&asking.q, &asked);
+            if let Some(vector) = vectors.of(&asking.q) {
+                question = question.meaning(&vector);
             }
+            let until = asking.until();
+            let hits = index.rank(&question, |seq| (seq as usize) < until, n);
+            seen(conversation, asking, &hits);
         }
     }
-    Ok(kinds)
+    Ok(())
 }
 
 fn shares(conversation: &Conversation, hits: &[Hit], wanted: &[u64]) -> [f64; 4] {

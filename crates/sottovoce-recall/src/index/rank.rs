@@ -27,12 +27,13 @@ pub(super) struct Scratch {
     near: Vec<f32>,
     topic: Vec<f32>,
     sense: Vec<f32>,
+    tells: Vec<f32>,
     scores: Vec<f32>,
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        for list in [&mut self.near, &mut self.topic, &mut self.sense, &mut self.scores] {
+        for list in [&mut self.near, &mut self.topic, &mut self.sense, &mut self.tells, &mut self.scores] {
             list.zeroize();
         }
     }
@@ -55,7 +56,7 @@ pub(super) fn rank(
     for term in &terms {
         spread(view, term, &mut scratch.near, &mut scratch.topic);
     }
-    sense(index, view, question, &mut scratch.sense);
+    sense(index, view, question, scratch);
     let ranker = Ranker {
         view,
         weights: &index.weights,
@@ -71,14 +72,18 @@ pub(super) fn rank(
 }
 
 /// How well each passage fits what the question means.
-fn sense(index: &Index, view: &View, question: &Question, sense: &mut Vec<f32>) {
-    renew(sense, view.slots);
+fn sense(index: &Index, view: &View, question: &Question, scratch: &mut Scratch) {
+    renew(&mut scratch.sense, view.slots);
+    renew(&mut scratch.tells, view.slots);
     let Some(asked) = &question.meaning else { return };
     for (entry, part) in index.entries().zip(&view.parts) {
         let slots = view.slot_of.get(part.first_passage..).unwrap_or_default();
-        for (slot, fits) in slots.iter().zip(entry.segment.meanings.fits(asked)) {
-            if let Some(sense) = sense.get_mut(*slot as usize) {
-                *sense = fits;
+        for (slot, (tells, fits)) in slots.iter().zip(entry.segment.meanings.fits(asked)) {
+            let slot = *slot as usize;
+            if let (Some(sense), Some(known)) =
+                (scratch.sense.get_mut(slot), scratch.tells.get_mut(slot))
+            {
+                (*sense, *known) = (fits, tells);
             }
         }
     }
@@ -105,11 +110,13 @@ impl Ranker<'_> {
         let near = self.weights.near * self.words;
         scratch.scores.clear();
         let sense = &scratch.sense;
-        scratch.scores.extend(scratch.near.iter().zip(sense).enumerate().map(
-            |(slot, (words, own))| {
-                near * words + self.weights.sense * own + self.weights.around * beside(sense, slot)
-            },
-        ));
+        let slots = scratch.near.iter().zip(sense).zip(&scratch.tells).enumerate();
+        scratch.scores.extend(slots.map(|(slot, ((words, own), tells))| {
+            near * words
+                + self.weights.sense * own
+                + self.weights.around * beside(sense, slot)
+                + self.weights.tells * tells
+        }));
         let topic_weight = self.weights.topic * self.words;
         for (session, topic) in
             self.view.sessions.iter().zip(&scratch.topic).filter(|(_, topic)| **topic > 0.)
@@ -133,8 +140,7 @@ impl Ranker<'_> {
             least: f32::NEG_INFINITY,
         };
         let dates = !self.question.spans.is_empty();
-        for (number, (slots, turn)) in
-            self.view.turn_slots.iter().zip(&self.view.turns).enumerate()
+        for (number, (slots, turn)) in self.view.turn_slots.iter().zip(&self.view.turns).enumerate()
         {
             let passages =
                 scratch.scores.get(slots.start as usize..slots.end as usize).unwrap_or_default();
@@ -185,6 +191,7 @@ impl Ranker<'_> {
                 near: self.weights.near * self.words * at(&scratch.near),
                 sense: self.weights.sense * at(&scratch.sense),
                 around: self.weights.around * beside(&scratch.sense, slot),
+                tells: self.weights.tells * at(&scratch.tells),
                 topic: self.weights.topic * self.words * topic,
                 speaker: self.weights.speaker * self.whose.of(seen),
                 person: self.weights.person * person(seen),

@@ -9,7 +9,7 @@ use crate::{
     search::SearchQuery,
     secret::Word,
     segment::Segment,
-    text::{fold::fold, language::Language, stop_words, passages::MOST, words::is_unspaced},
+    text::{fold::fold, language::Language, passages::MOST, stop_words, words::is_unspaced},
 };
 
 /// Letters at the end of a stem that its accents may have changed.

@@ -1,11 +1,7 @@
 //! Whose turns a question asks for.
 
 use super::view::{TurnView, View};
-use crate::{
-    question::Question,
-    secret::Word,
-    text::words::Words,
-};
+use crate::{question::Question, secret::Word, text::words::Words};
 
 /// How surely a question that names nobody asks for what the asker said.
 const ASKER: f32 = 0.5;

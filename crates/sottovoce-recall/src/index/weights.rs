@@ -9,6 +9,7 @@ pub struct Weights {
     pub near: f32,
     pub sense: f32,
     pub around: f32,
+    pub tells: f32,
     pub topic: f32,
     pub speaker: f32,
     pub person: f32,
@@ -17,6 +18,6 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { near: 5., sense: 8., around: 3., topic: 2.3, speaker: 1.5, person: 0.5, date: 5.2 }
+        Self { near: 5., sense: 8., around: 3., tells: 2., topic: 2.3, speaker: 1.5, person: 0.5, date: 5.2 }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-
 use super::{PassageRow, Segment, TurnRow};
 use crate::{
     secret::{Word, extend},
@@ -112,10 +111,20 @@ impl Builder {
     }
 
     /// Adds the turns of a segment that `keep` accepts.
-    pub(crate) fn add_from(&mut self, from: &Segment, keep: impl Fn(u64) -> bool) {
+    pub(crate) fn add_from(
+        &mut self,
+        from: &Segment,
+        is_behind_refused: &mut bool,
+        keep: impl Fn(u64) -> bool,
+    ) {
         // Stems of other segments are numbered as they come.
         let mut numbers: Vec<Option<u32>> = vec![None; from.stems.len()];
-        for (turn, range) in from.turn_passages().filter(|(turn, _)| keep(turn.seq)) {
+        for (turn, range) in from.turn_passages() {
+            if !keep(turn.seq) {
+                *is_behind_refused = true;
+                continue;
+            }
+            let has_meaning = !std::mem::take(is_behind_refused);
             for passage in range {
                 for stem in from.entries(passage) {
                     let (Some(number), Some(word)) =
@@ -126,8 +135,8 @@ impl Builder {
                     let number = *number.get_or_insert_with(|| self.stem(word.as_str()));
                     self.push_entry(number);
                 }
-                if let Some((scale, numbers)) = from.meanings.get(passage) {
-                    self.segment.meanings.set(self.segment.passages.len(), scale, numbers);
+                if has_meaning && let Some((row, numbers)) = from.meanings.get(passage) {
+                    self.segment.meanings.set(self.segment.passages.len(), row, numbers);
                 }
                 if let Some(row) = from.passages.get(passage) {
                     self.end_passage(row.start as usize..row.end as usize);

@@ -7,11 +7,7 @@ use zeroize::Zeroizing;
 
 use super::{PassageRow, Segment, TurnRow};
 use crate::{
-    error::SegmentError,
-    meaning::DIMENSIONS,
-    secret::Word,
-    text::language::Language,
-    turn::Role,
+    error::SegmentError, meaning::DIMENSIONS, secret::Word, text::language::Language, turn::Role,
 };
 
 const MAGIC: &[u8; 4] = b"SVRI";
@@ -28,7 +24,7 @@ impl Segment {
         // Growth would leave copies in freed memory.
         let strings = self.stems.iter().chain(&self.speakers).chain(&self.threads);
         let letters: usize = strings.map(|string| string.as_str().len() + 4).sum();
-        let words = self.entries.len() * 4 + self.passages.len() * (DIMENSIONS + 8);
+        let words = self.entries.len() * 4 + self.passages.len() * (DIMENSIONS + 12);
         let rows = self.turns.len() * 48 + self.passages.len() * 24;
         let mut out = Writer(Zeroizing::new(Vec::with_capacity(letters + words + rows + 1024)));
         out.0.extend_from_slice(MAGIC);
@@ -42,8 +38,9 @@ impl Segment {
         self.entries.iter().for_each(|stem| out.number(u64::from(*stem)));
         for passage in 0..self.passages.len() {
             match self.meanings.get(passage) {
-                Some((scale, numbers)) => {
+                Some(([scale, tells], numbers)) => {
                     out.0.extend_from_slice(&scale.to_le_bytes());
+                    out.0.extend_from_slice(&tells.to_le_bytes());
                     out.0.extend(numbers.iter().map(|number| *number as u8));
                 }
                 None => out.0.extend_from_slice(&0f32.to_le_bytes()),
@@ -278,19 +275,22 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    fn share(&mut self) -> Result<f32, SegmentError> {
+        let bytes = self.take(4)?.try_into().map_err(|_| SegmentError::Damaged)?;
+        let share = f32::from_le_bytes(bytes);
+        if (0. ..=1.).contains(&share) { Ok(share) } else { Err(SegmentError::Damaged) }
+    }
+
     fn meanings(&mut self, segment: &mut Segment) -> Result<(), SegmentError> {
         let damaged = SegmentError::Damaged;
         segment.meanings.resize(segment.passages.len());
         for passage in 0..segment.passages.len() {
-            let scale = self.take(4)?.try_into().map_err(|_| damaged)?;
-            let scale = f32::from_le_bytes(scale);
-            if !scale.is_finite() || scale < 0. {
-                return Err(damaged);
-            }
+            let scale = self.share()?;
             if scale > 0. {
+                let tells = self.share()?;
                 let numbers: &[u8; DIMENSIONS] =
                     self.take(DIMENSIONS)?.try_into().map_err(|_| damaged)?;
-                segment.meanings.set(passage, scale, &numbers.map(|number| number as i8));
+                segment.meanings.set(passage, [scale, tells], &numbers.map(|number| number as i8));
             }
         }
         Ok(())

@@ -37,11 +37,6 @@ impl Words {
         self.spans.len()
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<(&str, Span)> {
-        let span = *self.spans.get(index)?;
-        Some((self.letters.get(span.start as usize..span.end as usize)?, span))
-    }
-
     /// The words of a range of word numbers, with whether each begins a sentence.
     pub(crate) fn range(
         &self,
