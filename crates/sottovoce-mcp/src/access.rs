@@ -37,7 +37,14 @@ impl Access {
 
     /// Whether the server may use a conversation that is not a context.
     pub(crate) fn has(&self, scope: &Scope) -> bool {
-        self.scopes.contains(scope)
+        self.scopes.contains(scope) || *scope == self.memory()
+    }
+
+    /// The conversation that clients remember in if they name none: the first scope that the server may use, or one of
+    /// its own.
+    pub(crate) fn memory(&self) -> Scope {
+        let own = || Scope::Named { id: "mcp-memory".to_owned() };
+        self.scopes.first().cloned().unwrap_or_else(own)
     }
 }
 

@@ -139,6 +139,17 @@ impl Hub {
         Ok(Target { id: context.id.clone(), scope, context: Some(context) })
     }
 
+    /// The conversation with this id, or the one that clients remember in if they name none.
+    pub(crate) async fn memory(&self, id: Option<&str>) -> Result<Target, Fault> {
+        match id {
+            Some(id) => self.target(id).await,
+            None => {
+                let scope = self.access.memory();
+                Ok(Target { id: scope.to_string(), scope, context: None })
+            }
+        }
+    }
+
     /// Adds the names of the existing contexts to an error about a context.
     async fn with_names(&self, error: Error) -> Fault {
         let Ok(listed) = self.registry.list().await else { return error.into() };

@@ -6,7 +6,10 @@ mod context_manage;
 mod context_remember;
 mod context_search;
 mod conversation_manage;
+mod forget;
 mod personality_preset_manage;
+mod recall;
+mod remember;
 
 use std::sync::LazyLock;
 
@@ -30,7 +33,10 @@ pub(crate) static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         context_remember::tool(),
         context_search::tool(),
         conversation_manage::tool(),
+        forget::tool(),
         personality_preset_manage::tool(),
+        recall::tool(),
+        remember::tool(),
     ]
 });
 
@@ -59,7 +65,10 @@ pub(crate) async fn run(
         context_remember::NAME => context_remember::run(hub, arguments).await,
         context_search::NAME => context_search::run(hub, arguments).await,
         conversation_manage::NAME => conversation_manage::run(hub, arguments).await,
+        forget::NAME => forget::run(hub, arguments).await,
         personality_preset_manage::NAME => personality_preset_manage::run(hub, arguments).await,
+        recall::NAME => recall::run(hub, arguments).await,
+        remember::NAME => remember::run(hub, arguments).await,
         _ => {
             let known: Vec<_> = ALL.iter().map(|tool| tool.name.as_ref()).collect();
             let reason = format!("there is no such tool; there are {}", known.join(", "));

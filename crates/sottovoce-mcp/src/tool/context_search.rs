@@ -105,8 +105,13 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
 }
 
 /// All conversations that the server may read.
-async fn all(hub: &Hub, expired: bool) -> Result<Vec<Target>, Fault> {
-    let scopes = hub.access.scopes.iter();
+pub(super) async fn all(hub: &Hub, expired: bool) -> Result<Vec<Target>, Fault> {
+    let mut scopes = hub.access.scopes.clone();
+    let memory = hub.access.memory();
+    if !scopes.contains(&memory) && hub.conversations.exists(&memory).await? {
+        scopes.push(memory);
+    }
+    let scopes = scopes.iter();
     let mut targets: Vec<_> = scopes
         .map(|scope| Target { id: scope.to_string(), scope: scope.clone(), context: None })
         .collect();

@@ -86,7 +86,7 @@ struct Output {
 #[derive(Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
-struct Along {
+pub(super) struct Along {
     /// Deleted originals of restored copies.
     originals: usize,
     /// Deleted restored copies of the named messages.
@@ -104,7 +104,7 @@ struct Along {
 }
 
 impl Along {
-    fn of(forgotten: &ForgetReport) -> Self {
+    pub(super) fn of(forgotten: &ForgetReport) -> Self {
         let plan = &forgotten.plan;
         Self {
             originals: plan.originals.len(),

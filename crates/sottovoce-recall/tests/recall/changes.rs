@@ -1,7 +1,11 @@
 //! Facts that change: the newer statement comes first, and the older one is still there.
 
+use std::collections::HashMap;
+
 use jiff::{civil::date, tz::TimeZone};
-use sottovoce_recall::{Asked, Index, Language, Question, Role, Turn, put_newer_first};
+use sottovoce_recall::{Asked, Index, Language, Role, Turn, put_newer_first};
+
+use crate::encoding::{question, understand};
 
 const CHATTER: [(Role, &str); 12] = [
     (Role::Assistant, "Noted."),
@@ -38,6 +42,7 @@ fn changes() -> Vec<Change> {
 /// statements are twenty apart.
 fn index(changes: &[Change], order: [usize; 2]) -> Index {
     let mut index = Index::default();
+    let mut texts = HashMap::new();
     let mut seq = 0;
     for which in order {
         for change in changes {
@@ -45,6 +50,7 @@ fn index(changes: &[Change], order: [usize; 2]) -> Index {
             let mut push = |role, text| {
                 let at = i64::from(day) * 86_400_000 + (seq % 20) as i64 * 60_000;
                 index.push(&Turn::new(seq, at, day, role, text));
+                texts.insert(seq, text);
                 seq += 1;
             };
             push(Role::User, change.statements[which]);
@@ -54,6 +60,7 @@ fn index(changes: &[Change], order: [usize; 2]) -> Index {
             seq = seq.div_ceil(20) * 20;
         }
     }
+    understand(&mut index, |seq| texts[&seq]);
     index
 }
 
@@ -69,7 +76,7 @@ fn the_newer_statement_comes_first() {
         for (number, change) in (0..).zip(&changes) {
             let mut asked = Asked::new(now.clone(), 1970..=1970);
             asked.language = change.language;
-            let question = Question::new(change.question, &asked);
+            let question = question(change.question, &asked);
             let mut hits = index.rank(&question, |_| true, 5);
             put_newer_first(&mut hits, &question);
             let place = |seq: u64| hits.iter().position(|hit| hit.seq == seq);

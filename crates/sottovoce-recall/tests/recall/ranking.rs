@@ -1,18 +1,9 @@
-//! The ranker ranks the carried conversations as the reference does, however they are divided into segments.
+//! The ranking of the carried conversations is the same however they are divided into segments.
 
 use crate::conversations::{Conversation, conversations};
 use jiff::{civil::date, tz::TimeZone};
 use proptest::prelude::*;
-use serde::Deserialize;
 use sottovoce_recall::{Asked, BuildOptions, Hit, Index, Question, Role, Segment, Turn};
-
-#[derive(Deserialize)]
-struct Ranking {
-    conversation: String,
-    question: String,
-    turns: Vec<u64>,
-    scores: Vec<f32>,
-}
 
 fn question(index: &Index, text: &str) -> Question {
     let years = index.years().unwrap();
@@ -32,24 +23,6 @@ fn whole(conversation: &Conversation) -> Index {
 }
 
 #[test]
-#[cfg(feature = "vectors")]
-fn ranks_as_the_reference_does() {
-    let conversations = conversations();
-    for line in include_str!("../corpus/ranking.jsonl").lines() {
-        let golden: Ranking = serde_json::from_str(line).unwrap();
-        let conversation =
-            conversations.iter().find(|other| other.id == golden.conversation).unwrap();
-        let hits = rank(&mut whole(conversation), &golden.question);
-        let order: Vec<u64> = hits.iter().map(|hit| hit.seq).collect();
-        assert_eq!(order, golden.turns, "{}", golden.question);
-        for (hit, score) in hits.iter().zip(golden.scores) {
-            assert!((hit.score - score).abs() < 2e-3, "{}: {} {score}", golden.question, hit.score);
-        }
-    }
-}
-
-#[test]
-#[cfg(feature = "vectors")]
 fn finds_most_answers_among_the_first_five() {
     let (mut found, mut wanted) = (0, 0);
     for conversation in conversations() {
