@@ -34,6 +34,8 @@ pub struct Hit {
 pub struct Why {
     /// The question's words that were found, with 1 for a word in the passage and less for one in its neighbours.
     pub words: Vec<(String, f32)>,
+    /// How much the passage means what is asked for, up to 1.
+    pub alike: f32,
     /// Share of the words.
     pub near: f32,
     /// Share of what the passage means.
@@ -65,6 +67,55 @@ impl Why {
             ("person", self.person),
             ("date", self.date),
         ]
+    }
+}
+
+/// How much a passage must mean what is asked for to be said to mean the same.
+const THE_SAME: f32 = 0.6;
+/// How much it must to be said to mean something like it.
+const SOMETHING_LIKE: f32 = 0.35;
+
+impl Why {
+    /// The reasons in words, such as: says “Bruno”; means something like it; said on a day that was asked for.
+    pub fn in_words(&self) -> String {
+        self.reasons(|words| {
+            let quoted: Vec<String> = words.iter().map(|word| format!("“{word}”")).collect();
+            quoted.join(", ")
+        })
+    }
+
+    /// The reasons without words of the question, for what may be logged.
+    pub fn without_words(&self) -> String {
+        self.reasons(|words| match words.len() {
+            1 => "a word of it".to_owned(),
+            n => format!("{n} words of it"),
+        })
+    }
+
+    fn reasons(&self, told: impl Fn(&[&str]) -> String) -> String {
+        let words = |is_said: fn(f32) -> bool| -> Vec<&str> {
+            let words = self.words.iter().filter(|(_, share)| is_said(*share));
+            words.map(|(word, _)| word.as_str()).collect()
+        };
+        let (own, beside) = (words(|share| share >= 1.), words(|share| share < 1.));
+        let mut reasons = Vec::new();
+        if !own.is_empty() {
+            reasons.push(format!("says {}", told(&own)));
+        }
+        if !beside.is_empty() {
+            reasons.push(format!("stands near {}", told(&beside)));
+        }
+        let others = [
+            (self.alike >= THE_SAME, "means the same"),
+            ((SOMETHING_LIKE..THE_SAME).contains(&self.alike), "means something like it"),
+            (self.date > 0., "said on a day that was asked for"),
+            (self.speaker > 0., "said by the person asked for"),
+        ];
+        reasons.extend(others.into_iter().filter(|(is, _)| *is).map(|(_, reason)| reason.to_owned()));
+        match reasons.is_empty() {
+            true => "fits best of what was said".to_owned(),
+            false => reasons.join("; "),
+        }
     }
 }
 

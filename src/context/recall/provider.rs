@@ -198,15 +198,9 @@ fn passage(text: &str, range: &Range<usize>) -> String {
     format!("{before}{}{after}", passage.trim())
 }
 
-/// What made the score, without words.
+/// Why a message is brought in, without words.
 fn reason(found: &RecallHit) -> String {
-    let shares = found.hit.why.features();
-    let mut parts: Vec<(&str, f32)> =
-        shares.into_iter().filter(|(_, share)| *share > 0.2).collect();
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let parts: Vec<String> =
-        parts.iter().take(3).map(|(name, share)| format!("{name} {share:.1}")).collect();
-    format!("said earlier and fits, score {:.1}: {}", found.hit.score, parts.join(", "))
+    format!("said earlier: {}", found.hit.why.without_words())
 }
 
 impl fmt::Debug for RecallContextProvider {

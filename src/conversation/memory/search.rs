@@ -69,8 +69,9 @@ impl Conversation {
                 None => false,
             };
             // A message that only stands near one with the words says nothing of them.
-            let has_word = hit.hit.why.words.iter().any(|(_, share)| *share >= 1.0);
-            if has_word && !is_doubted && found.len() < HITS {
+            let why = &hit.hit.why;
+            let is_about = why.alike > 0. || why.words.iter().any(|(_, share)| *share >= 1.0);
+            if is_about && !is_doubted && found.len() < HITS {
                 found.push(hit);
             }
         }

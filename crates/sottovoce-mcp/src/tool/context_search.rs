@@ -108,7 +108,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
 pub(super) async fn all(hub: &Hub, expired: bool) -> Result<Vec<Target>, Fault> {
     let mut scopes = hub.access.scopes.clone();
     let memory = hub.access.memory();
-    if !scopes.contains(&memory) && hub.conversations.exists(&memory).await? {
+    if !scopes.contains(&memory) {
         scopes.push(memory);
     }
     let scopes = scopes.iter();

@@ -188,6 +188,7 @@ impl Ranker<'_> {
             length: row.length,
             why: Why {
                 words: terms.iter().filter_map(|term| term.found(slot)).collect(),
+                alike: at(&scratch.sense),
                 near: self.weights.near * self.words * at(&scratch.near),
                 sense: self.weights.sense * at(&scratch.sense),
                 around: self.weights.around * beside(&scratch.sense, slot),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::context::recall::{Recall, RecallHit, RecallQuery};
+use sottovoce::context::recall::{Recall, RecallHit, RecallQuery, Understood};
 use zeroize::Zeroizing;
 
 use crate::cmd::memory::search;
@@ -23,7 +23,7 @@ Examples:
 
 /// Finds what was said earlier and fits a question, best first
 ///
-/// Ranks the messages by the question's words, their meaning, the day and the speaker, without a model. Prompts get
+/// Ranks the messages by their meaning, the question's words, the day and the speaker, without a model. Prompts get
 /// what they need from earlier in the conversation in the same way; see Context.Recall.Tokens. Cleared, pruned and
 /// expired messages are not found, and with --thread only that thread's. To find exact words, use `search`.
 #[derive(clap::Args)]
@@ -76,6 +76,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let (recall, found) = interrupt.or("", find).await??;
     output::skipped(&found.skipped);
+    let Understood { known, all } = recall.understood().await?;
+    if known < all {
+        output::note(&format!(
+            "understood: {known} of {all} messages; the others are found by their words alone"
+        ));
+    }
     for hit in &found.hits {
         show(session, hit)?;
     }
@@ -103,8 +109,5 @@ fn show(session: &Session, RecallHit { stored, hit, .. }: &RecallHit) -> std::io
         });
     }
     output::said(stored.seq, &stored.message)?;
-    let mut why: Vec<(&str, f64)> = why.into_iter().collect();
-    why.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let why: Vec<String> = why.iter().map(|(name, share)| format!("{name} {share:.2}")).collect();
-    output::line(format!("        {DIM}{:.2}: {}{DIM:#}", hit.score, why.join(", ")))
+    output::line(format!("        {DIM}{}{DIM:#}", hit.why.in_words()))
 }

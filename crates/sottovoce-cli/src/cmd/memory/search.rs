@@ -155,9 +155,16 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(exit)
 }
 
+/// How many messages a command gives their meanings when it has shown its result.
+const UNDERSTOOD: usize = 32;
+
 /// Keeps what was worked out of a conversation's index for the next question.
 pub(crate) async fn save(recall: &Recall) {
-    if let Err(error) = recall.save().await {
+    let saved = async {
+        recall.understand(UNDERSTOOD).await?;
+        recall.save().await
+    };
+    if let Err(error) = saved.await {
         output::warning(&format!("the index could not be kept: {error}"));
     }
 }
