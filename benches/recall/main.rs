@@ -3,7 +3,7 @@
 //! `cargo bench --profile release --bench recall -- [--quick] [--plot FILE.svg] [--url http://127.0.0.1:11434 --model NAME]`
 //!
 //! Quality is measured on the conversations that the project carries, and on the files `*.jsonl` of the folder
-//! `RECALL_CORPUS`, in the form that the example `evaluate` of `sottovoce-recall` describes. Turns are held with a
+//! `RECALL_CORPUS`, as `crates/sottovoce-recall/measure/corpora.py` writes them. Turns are held with a
 //! scripted model; with `--url`, with the one of a server. `--quick` leaves out 100,000 messages.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -17,14 +17,8 @@ mod stores;
 mod talk;
 mod turns;
 
-#[path = "../../crates/sottovoce-recall/examples/evaluate/corpus.rs"]
-mod corpus;
-#[path = "../../crates/sottovoce-recall/examples/evaluate/needs.rs"]
-mod needs;
 #[path = "../../tests/common/ollama.rs"]
 mod ollama;
-#[path = "../../crates/sottovoce-recall/examples/evaluate/quality.rs"]
-mod quality;
 #[path = "../support/mod.rs"]
 mod support;
 

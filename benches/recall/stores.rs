@@ -132,7 +132,7 @@ fn size(folder: &Path) -> Result<f64, Box<dyn Error>> {
     Ok(bytes as f64)
 }
 
-/// The bytes of memory of this process alone: without the program's file, of which the word vectors are a part.
+/// The bytes of memory of this process alone: without the program's file, of which the weights are a part.
 fn resident() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use sottovoce::{ChatMessage, ChatRole};
-use sottovoce_recall::{Role, Turn};
+use sottovoce_recall::{DIMENSIONS, Role, Turn, Vector};
 
-const WORD_LISTS: &str = include_str!("../../crates/sottovoce-recall/data/en.txt");
-const VECTORS: &[u8] = include_bytes!("../../crates/sottovoce-recall/data/vectors/potion-128.bin");
+const STOP_WORDS: &str = include_str!("../../crates/sottovoce-recall/data/stop/en.txt");
 const CARRIED: &str =
     include_str!("../../crates/sottovoce-recall/tests/corpus/conversations.jsonl");
 const DAY: i64 = 86_400_000;
@@ -56,6 +55,15 @@ fn time(number: usize) -> i64 {
     day as i64 * DAY + (number % 48 / 24) as i64 * 36_000_000 + (number % 24) as i64 * 20_000
 }
 
+/// A direction like those of the encoder, the same for the same number.
+pub(crate) fn vector(number: usize) -> Vector {
+    let mut numbers = Numbers(number as u64 + 1);
+    let mut vector = [0.; DIMENSIONS].map(|_: f32| numbers.below(2001) as f32 / 1000. - 1.);
+    let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
+    vector.iter_mut().for_each(|number| *number /= length);
+    vector
+}
+
 /// A small generator of numbers that are random enough.
 struct Numbers(u64);
 
@@ -80,8 +88,7 @@ impl Numbers {
 
 /// Words: stop words first, as in any text, then the carried conversations', then invented ones.
 fn vocabulary(numbers: &mut Numbers, count: usize) -> Vec<String> {
-    let stop = WORD_LISTS.split('[').find_map(|section| section.strip_prefix("stop]")).unwrap();
-    let mut words: Vec<String> = stop.split_whitespace().map(str::to_owned).collect();
+    let mut words: Vec<String> = STOP_WORDS.split_whitespace().map(str::to_owned).collect();
     let lines = CARRIED.split("\"x\": \"").skip(1);
     let texts = lines.filter_map(|line| line.split('"').next()).map(str::to_lowercase);
     let mut known: BTreeSet<String> = words.iter().cloned().collect();
@@ -92,38 +99,17 @@ fn vocabulary(numbers: &mut Numbers, count: usize) -> Vec<String> {
             }
         }
     }
-    // Rare words are whole pieces of the vectors' file as often as names and mishearings that are none.
+    // Rare words, names and mishearings.
     let syllables = [
         "ka", "ber", "lin", "to", "mar", "ven", "ish", "sol", "pre", "tic", "an", "dor", "ing",
         "mel",
     ];
-    let mut pieces = whole_pieces();
     while words.len() < count {
-        if pieces.is_empty() || numbers.below(4) == 0 {
-            words.push(
-                (0..2 + numbers.below(3))
-                    .map(|_| syllables[numbers.below(syllables.len())])
-                    .collect(),
-            );
-        } else {
-            words.push(pieces.swap_remove(numbers.below(pieces.len())));
-        }
+        let parts = 0..2 + numbers.below(3);
+        words.push(parts.map(|_| syllables[numbers.below(syllables.len())]).collect());
     }
     words.truncate(count);
     words
-}
-
-/// The words that the vectors' file has in one piece.
-fn whole_pieces() -> Vec<String> {
-    let mut rest = &VECTORS[8..];
-    let mut pieces = Vec::new();
-    while let Some((length, after)) = rest.split_first() {
-        let (letters, after) = after.split_at(usize::from(*length));
-        rest = &after[4 + 128..];
-        pieces.extend(std::str::from_utf8(letters).ok().map(str::to_owned));
-    }
-    pieces.retain(|piece| piece.len() > 3 && piece.chars().all(char::is_alphabetic));
-    pieces
 }
 
 fn text(numbers: &mut Numbers, vocabulary: &[String]) -> String {

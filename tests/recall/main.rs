@@ -22,4 +22,5 @@ mod log;
 mod memory_search;
 mod model;
 mod residue;
+mod understanding;
 mod walk;

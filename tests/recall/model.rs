@@ -7,7 +7,7 @@ use jiff::{Timestamp, Zoned};
 use sottovoce::store::{Profile, ReadQuery, StoreBackend};
 use sottovoce::{ChatMessage, ChatRole, ConversationStore, FileConversationStore};
 use sottovoce_recall::{
-    Asked, BuildOptions, Index, Question, Role, Segment, Turn, UtteranceKind, put_newer_first,
+    Asked, BuildOptions, Index, Question, Role, Segment, Turn, put_newer_first,
 };
 
 const DAY: i64 = 86_400_000;
@@ -66,18 +66,7 @@ pub(crate) async fn expected(
     let Some(years) = index.years() else { return Vec::new() };
     let asked = Asked::new(now.clone(), years);
     let asking = Question::new(question, &asked);
-    let is_command = |question: &Question| {
-        matches!(question.kind(), UtteranceKind::Command | UtteranceKind::Now)
-    };
-    let texts: BTreeMap<u64, &ChatMessage> =
-        stored.iter().map(|stored| (stored.seq, &stored.message)).collect();
-    let is_repeated = |seq: u64| {
-        let message = texts[&seq];
-        is_command(&asking)
-            && message.role == ChatRole::User
-            && is_command(&Question::new(&message.content, &asked))
-    };
-    let visible = |seq: u64| shown.contains(&seq) && shows(seq) && !is_repeated(seq);
+    let visible = |seq: u64| shown.contains(&seq) && shows(seq);
     let mut hits = index.rank(&asking, visible, usize::MAX);
     put_newer_first(&mut hits, &asking);
     hits.truncate(limit);

@@ -26,15 +26,6 @@ fn main() -> Result<(), Error> {
     let total: f64 = (0..200).map(|_| seconds(&encoder, SENTENCE)).sum();
     println!("sentences of 16 words: {:.0} a second", 200.0 / total);
     println!("a text of 512 tokens: {:.0} ms", seconds(&encoder, &SENTENCE.repeat(40)) * 1e3);
-    let vectors: Vec<_> =
-        (0..10).map(|i| encoder.encode(&format!("{QUESTION} {i}")).to_bytes()).collect();
-    let question = encoder.encode(QUESTION);
-    let start = Instant::now();
-    let sum: f32 = (0..100_000)
-        .map(|i| vectors.get(i % 10).map_or(0.0, |stored| question.dot_bytes(stored)))
-        .sum();
-    println!("100,000 stored vectors compared: {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
-    black_box(sum);
     Ok(())
 }
 

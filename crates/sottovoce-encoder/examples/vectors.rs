@@ -21,11 +21,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     for line in stdin().lock().lines() {
         let vector = encoder.encode(&line?);
         if raw {
-            for number in vector.numbers() {
+            for number in vector {
                 out.write_all(&number.to_le_bytes())?;
             }
         } else {
-            let numbers: Vec<String> = vector.numbers().iter().map(ToString::to_string).collect();
+            let numbers: Vec<String> = vector.iter().map(ToString::to_string).collect();
             writeln!(out, "{}", numbers.join(" "))?;
         }
     }

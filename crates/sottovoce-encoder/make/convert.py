@@ -129,7 +129,7 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("source")
     options.add_argument("target")
-    options.add_argument("--exact", type=int, default=48000, help="so many of the likeliest tokens keep their 4-bit rows")
+    options.add_argument("--exact", type=int, default=24000, help="so many of the likeliest tokens keep their 4-bit rows")
     options.add_argument("--parts", type=int, default=96, help="bytes a row of the others")
     options.add_argument("--rounds", type=int, default=15)
     options.add_argument("--sample", type=int, default=65536)
@@ -162,7 +162,6 @@ def main():
 
     with open(options.target, "wb") as out:
         out.write(b"SVENCODE" + struct.pack("<5I", 1, len(pieces), len(coded), int(exact.sum()), options.parts))
-        out.write(bytes(4 * WIDTH))  # The mean: mean.py writes it.
         out.write(coded)
         out.write(struct.pack("<2f", low, step))
         out.write(np.rint((scores - low) / step).astype("<u2").tobytes())

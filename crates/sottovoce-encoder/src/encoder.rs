@@ -32,7 +32,6 @@ pub struct Encoder {
     places: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
-    mean: Vec<f32>,
 }
 
 impl Encoder {
@@ -64,7 +63,6 @@ impl Encoder {
         }
         let (count, coded_bytes, exact, parts) =
             (data.number()?, data.number()?, data.number()?, data.number()?);
-        let mean = data.floats(WIDTH)?;
         let tokens = Tokens::read(&mut data, count, coded_bytes)?;
         let table = Table::read(&mut data, count + 3, exact, parts)?;
         let places = data.halves(MOST_TOKENS * WIDTH)?;
@@ -73,11 +71,11 @@ impl Encoder {
         let layers =
             (0..LAYERS).map(|_| Layer::read(&mut data, &kernels)).collect::<Result<_, _>>()?;
         data.end()?;
-        Ok(Self { tokens, table, places, norm, layers, mean })
+        Ok(Self { tokens, table, places, norm, layers })
     }
 
-    /// The vector of a text's meaning, centred: of its first 507 tokens, which are some 350 words. What comes after them is not
-    /// seen. The same text gives the same vector on one machine, whatever else is encoded. No text fails or panics.
+    /// The vector of a text's meaning, of length one: of its first 507 tokens, which are some 350 words. What comes after them is
+    /// not seen. It tells what the words mean, and is as secret as they are. The same text gives the same vector on one machine, whatever else is encoded. No text fails or panics.
     pub fn encode(&self, text: &str) -> Vector {
         let cut = text.floor_char_boundary(MOST_BYTES);
         let text = [PREFIX, text.get(..cut).unwrap_or_default()].concat();
@@ -96,7 +94,8 @@ impl Encoder {
         for row in rows.chunks_exact(WIDTH) {
             sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
         }
-        Vector::unit(sum).centred(&self.mean)
+        let length = sum.iter().map(|number| number * number).sum::<f32>().sqrt();
+        sum.map(|number| number / length.max(f32::MIN_POSITIVE))
     }
 
     /// The pieces that the model sees of a text, for comparing them with another tokenizer's.

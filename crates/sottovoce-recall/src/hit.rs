@@ -111,7 +111,8 @@ impl Why {
             (self.date > 0., "said on a day that was asked for"),
             (self.speaker > 0., "said by the person asked for"),
         ];
-        reasons.extend(others.into_iter().filter(|(is, _)| *is).map(|(_, reason)| reason.to_owned()));
+        reasons
+            .extend(others.into_iter().filter(|(is, _)| *is).map(|(_, reason)| reason.to_owned()));
         match reasons.is_empty() {
             true => "fits best of what was said".to_owned(),
             false => reasons.join("; "),

@@ -14,7 +14,7 @@ pub(super) const IS_IN: bool = cfg!(feature = "meaning");
 /// The vector of a text.
 pub(super) fn of(text: &str) -> Option<Vector> {
     #[cfg(feature = "meaning")]
-    return Some(*sottovoce_encoder::Encoder::shared().ok()?.encode(text).numbers());
+    return Some(sottovoce_encoder::Encoder::shared().ok()?.encode(text));
     #[cfg(not(feature = "meaning"))]
     {
         let _ = text;

@@ -33,7 +33,9 @@ pub(super) struct Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        for list in [&mut self.near, &mut self.topic, &mut self.sense, &mut self.tells, &mut self.scores] {
+        for list in
+            [&mut self.near, &mut self.topic, &mut self.sense, &mut self.tells, &mut self.scores]
+        {
             list.zeroize();
         }
     }

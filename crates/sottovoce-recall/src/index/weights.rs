@@ -18,6 +18,15 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { near: 5., sense: 8., around: 3., tells: 2., topic: 2.3, speaker: 1.5, person: 0.5, date: 5.2 }
+        Self {
+            near: 5.,
+            sense: 8.,
+            around: 3.,
+            tells: 2.,
+            topic: 2.3,
+            speaker: 1.5,
+            person: 0.5,
+            date: 5.2,
+        }
     }
 }

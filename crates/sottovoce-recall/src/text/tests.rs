@@ -1,17 +1,11 @@
-//! Words, languages, passages and cues.
+//! Words, languages and passages.
 
-use super::{cues::Cues, language::Language, lists::lists, passages, words::Words};
+use super::{language::Language, passages, words::Words};
 
 fn words(text: &str) -> Vec<String> {
     let mut words = Words::default();
     words.add(text, usize::MAX / 1000);
     words.range(0..words.len()).map(|(word, _)| word.to_owned()).collect()
-}
-
-fn cues(text: &str, language: Language) -> Cues {
-    let mut words = Words::default();
-    words.add(text, 1000);
-    Cues::of(&words, 0..words.len(), text, language)
 }
 
 fn language(text: &str, otherwise: Language) -> Language {
@@ -93,42 +87,5 @@ fn passages_of_any_text_follow_each_other() {
         assert!(ranges.len() <= passages::MOST);
         assert!(ranges.iter().all(|range| text.get(range.clone()).is_some()));
         assert!(ranges.is_sorted_by(|a, b| a.end <= b.start));
-    }
-}
-
-#[test]
-fn cues_are_seen_in_four_languages() {
-    let standing = [
-        (Language::English, "Okay. Please always call me Sam."),
-        (Language::German, "Ich bin allergisch gegen Nüsse."),
-        (Language::French, "Je préfère le thé."),
-        (Language::Spanish, "Prefiero el té."),
-    ];
-    for (language, text) in standing {
-        assert!(cues(text, language).is_standing(), "{text}");
-    }
-    assert!(!cues("I always do that.", Language::English).is_standing());
-    assert!(cues("I saw it yesterday at 5", Language::English).times() == 2);
-    assert!(cues("we met Anna there", Language::English).has_name());
-    assert!(!cues("wir sahen einen Hund", Language::German).has_name());
-    assert!(cues("zwei Hunde", Language::German).has_number());
-    assert!(cues("mon chien", Language::French).is_me());
-}
-
-#[test]
-fn every_language_has_every_list() {
-    for language in Language::ALL {
-        let lists = lists().of(language);
-        assert_eq!((lists.months.len(), lists.weekdays.len()), (12, 7), "{language:?}");
-        for list in [
-            &lists.standing,
-            &lists.standing_first,
-            &lists.asks_when,
-            &lists.asks_number,
-            &lists.asks_name,
-        ] {
-            assert!(!list.is_empty(), "{language:?}");
-        }
-        assert!(!lists.you_said.is_empty() && !lists.requests.is_empty() && !lists.lead.is_empty());
     }
 }

@@ -5,7 +5,6 @@ use sottovoce_recall::{Role, Turn};
 
 #[derive(Deserialize)]
 pub(crate) struct Conversation {
-    pub(crate) id: String,
     pub(crate) turns: Vec<Line>,
     pub(crate) qas: Vec<Asking>,
 }

@@ -6,7 +6,7 @@ use sottovoce_encoder::Encoder;
 use sottovoce_recall::{Asked, Index, Meaning, Question, Vector};
 
 pub(crate) fn vector(text: &str) -> Vector {
-    *Encoder::shared().unwrap().encode(text).numbers()
+    Encoder::shared().unwrap().encode(text)
 }
 
 /// A question with what it means.

@@ -76,7 +76,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let (recall, found) = interrupt.or("", find).await??;
     output::skipped(&found.skipped);
-    let Understood { known, all } = recall.understood().await?;
+    let Understood { known, all, .. } = recall.understood().await?;
     if known < all {
         output::note(&format!(
             "understood: {known} of {all} messages; the others are found by their words alone"
