@@ -67,11 +67,11 @@ fn a_question_finds_its_statement_in_another_language() {
         "Wann hat Oma Geburtstag?",
         "¿Qué no puede comer mi hermana?",
     ];
-    let said = said.map(|text| encoder().encode(text));
-    for (i, question) in asked.iter().enumerate() {
-        let asked = encoder().encode(question);
-        let best = (0..said.len())
-            .max_by(|&a, &b| dot(&asked, &said[a]).total_cmp(&dot(&asked, &said[b])));
+    let [said, vectors] =
+        [said, asked].map(|texts| apart(&texts.map(|text| encoder().encode(text))));
+    for (i, (question, asked)) in asked.iter().zip(&vectors).enumerate() {
+        let best =
+            (0..said.len()).max_by(|&a, &b| dot(asked, &said[a]).total_cmp(&dot(asked, &said[b])));
         assert_eq!(best, Some(i), "{question}");
     }
 }

@@ -104,7 +104,7 @@ texts! {
     ALL_OF_THEM = "All of them"; SAID_BY = "Said by"; ANYBODY = "Anybody"; ASSISTANT = "The assistant";
     TOOL = "A tool"; SYSTEM = "The system"; SPEAKER = "Speaker"; SINCE = "From"; UNTIL = "To";
     SEARCH_HELP = "Words in quotes stand in this order. recip* finds words that begin so.";
-    NOTHING_FOUND = "Nothing was found."; FITS = "fits";
+    NOTHING_FOUND = "Nothing was found.";
     SEES_INTRO = "Type what you would say. This shows the prompt that the model would get for it, and stores nothing.";
     SEES_WORDS = "What you would say"; SHOW_PROMPT = "Show the prompt"; THE_PROMPT = "The prompt";
     SYSTEM_PROMPT = "system prompt"; SHOW_TEXT = "Show the text"; YOUR_WORDS = "your words"; STABLE = "memory";

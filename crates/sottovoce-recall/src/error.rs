@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SegmentError {
-    /// An older version of the ranker wrote the bytes, or one with other word lists or vectors.
+    /// An older version of the ranker wrote the bytes, or one with other stop words or another encoder.
     Older,
     /// A newer version of the ranker wrote the bytes.
     Newer,

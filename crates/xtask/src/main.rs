@@ -28,7 +28,7 @@ Makes what a release consists of: static binaries, archives, Debian packages, im
 
   --target NAME  x86_64 or aarch64; both unless told otherwise
   --whole        the whole program, as without an option
-  --small        store, prompt, turn, and recall without word vectors
+  --small        store, prompt, turn, and recall by words alone
   --out FOLDER   where the files go; target/dist/release unless told otherwise
   --prove        builds everything again in another folder and compares the bytes, then tries the files with .ci/dist
   --program FILE packs this program of this machine, such as target/debug/sottovoce, instead of building: to try the rest

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use sottovoce_recall::{Asked, Question, Role, SearchQuery, Vector, needs_memory};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -202,14 +203,20 @@ impl Recall {
         .await
     }
 
-    /// Writes segments that are missing or far behind into the store, and prepares the index for the next question.
+    /// Writes segments that are missing or far behind, and all meanings, into the store, and prepares the index for the
+    /// next question.
     /// Does nothing before the first question. Call it while nobody waits. If the conversation changes meanwhile, the
     /// rest is written by the next call.
     ///
     /// # Errors
     /// Those of reading and writing the conversation.
     pub async fn save(&self) -> Result<()> {
-        while let Some(unwritten) = self.next_unwritten().await? {
+        self.write(true).await
+    }
+
+    /// Writes segments that are far behind, or `all` that lack a meaning.
+    async fn write(&self, all: bool) -> Result<()> {
+        while let Some(unwritten) = self.next_unwritten(all).await? {
             let Unwritten { state, block, until, meanings, bytes } = unwritten;
             // Nobody's question waits for the disk.
             let batch = Batch::new(&state).write(DocumentId::Segment(block), bytes);
@@ -233,39 +240,54 @@ impl Recall {
     }
 
     /// [`save`](Self::save) and [`understand`](Self::understand) everything, in a task of its own, for a host whose work
-    /// goes on. A failure is logged.
+    /// goes on. It takes half of the time of a processor at most, and ends when the index is dropped. A failure is logged.
     pub fn save_in_background(self: &Arc<Self>) {
-        let recall = Arc::clone(self);
+        let kept = Arc::downgrade(self);
         tokio::spawn(async move {
-            let saved = async {
-                recall.save().await?;
-                while recall.understand(AT_ONCE).await? > 0 {
-                    recall.save().await?;
+            while let Some(recall) = kept.upgrade() {
+                let begun = Instant::now();
+                match recall.go_on().await {
+                    Ok(true) => {}
+                    Ok(false) => return,
+                    Err(error) => {
+                        tracing::warn!(%error, "could not save the index of what was said");
+                        return;
+                    }
                 }
-                Ok::<_, Error>(())
-            };
-            if let Err(error) = saved.await {
-                tracing::warn!(%error, "could not save the index of what was said");
+                drop(recall);
+                // A model may need the processor, too.
+                tokio::time::sleep(begun.elapsed()).await;
             }
         });
     }
 
+    /// Saves the index, and gives some messages their meanings. Returns whether more lack one. Of several tasks, one goes
+    /// on.
+    async fn go_on(&self) -> Result<bool> {
+        self.write(false).await?;
+        let Ok(encoding) = self.encoding.try_lock() else { return Ok(false) };
+        drop(encoding);
+        let understood = self.understand(AT_ONCE).await?;
+        self.write(understood == 0).await?;
+        Ok(understood > 0)
+    }
+
     /// The next segment to write.
-    async fn next_unwritten(&self) -> Result<Option<Unwritten>> {
+    async fn next_unwritten(&self, all: bool) -> Result<Option<Unwritten>> {
         let mut loaded = self.hold().await;
         if loaded.last_seq == 0 {
             return Ok(None);
         }
         let state = loaded.refresh(&self.store).await?;
-        blocking(move || Ok(loaded.pack(state))).await
+        blocking(move || Ok(loaded.pack(state, all))).await
     }
 }
 
 impl Loaded {
     /// Makes the next segment to write, and prepares the index for the next question.
-    fn pack(&mut self, state: StoreState) -> Option<Unwritten> {
+    fn pack(&mut self, state: StoreState, all: bool) -> Option<Unwritten> {
         let mut unwritten = None;
-        while let Some((block, until)) = self.behind() {
+        while let Some((block, until)) = self.behind(all) {
             // Segments stand before the turns that are in none, so the blocks before this one need theirs.
             for earlier in 0..block {
                 self.index.pack(earlier, block_seqs(earlier));

@@ -243,8 +243,9 @@ impl Loaded {
         self.blocks.get_mut(usize::try_from(block).ok()?)
     }
 
-    /// The first block whose stored segment lacks many messages or meanings, with the number up to which it is to go.
-    pub(super) fn behind(&self) -> Option<(u64, u64)> {
+    /// The first block whose stored segment lacks many messages or meanings, or any meaning if `all` are to be written, with
+    /// the number up to which it is to go.
+    pub(super) fn behind(&self, all: bool) -> Option<(u64, u64)> {
         (0..).zip(&self.blocks).filter(|(_, extent)| !extent.is_held_back).find_map(
             |(block, extent)| {
                 let seqs = block_seqs(block);
@@ -252,13 +253,9 @@ impl Loaded {
                 let lacks = until.saturating_sub(extent.written.max(seqs.start() - 1));
                 let is_full = until == *seqs.end() && lacks > 0;
                 let meanings = extent.unwritten_meanings;
-                let is_understood = || {
-                    let segment = self.index.segment(block);
-                    until == *seqs.end() && segment.is_none_or(Segment::is_understood)
-                };
                 let is_due = is_full
                     || lacks.max(meanings) >= WRITTEN_AFTER
-                    || (meanings > 0 && is_understood())
+                    || (all && meanings > 0)
                     || extent.is_useless;
                 is_due.then_some((block, until))
             },

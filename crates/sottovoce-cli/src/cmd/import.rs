@@ -1,6 +1,7 @@
 //! `sottovoce import`
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -10,6 +11,7 @@ use sottovoce::import::{ImportReport, ImportedMessages, PassedOver, Refusal};
 use sottovoce_import::{ChorusDatabase, LlmGeneratorDatabase};
 use sottovoce_import::{MimirFolder, OpenAiExport};
 
+use crate::cmd::memory::understand;
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD, WARN};
@@ -189,6 +191,7 @@ async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> O
         let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
         let report = interrupt.or(IMPORTED, imported.import_into(&store, shown)).await??;
         bar.finish_and_clear();
+        understand::after_import(Arc::new(store)).await?;
         report
     };
     tell(session, system, &report, dry_run)

@@ -11,3 +11,4 @@ pub(crate) mod search;
 pub(crate) mod snapshot;
 pub(crate) mod stats;
 pub(crate) mod tail;
+pub(crate) mod understand;

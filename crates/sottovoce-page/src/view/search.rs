@@ -7,7 +7,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::admin::scopes;
-use sottovoce::context::recall::{NotUnderstood, RecallQuery, SearchQuery};
+use sottovoce::context::recall::{NotUnderstood, RecallHit, RecallQuery, SearchQuery};
 use sottovoce::{Conversation, Scope, StoredMessage, with_causes};
 
 use crate::english as en;
@@ -43,11 +43,11 @@ pub(crate) struct Asked {
     by: String,
 }
 
-/// A hit, with the score of the ranking if there is one.
+/// A hit, with the score of the ranking and its reasons in words if there is one.
 struct Hit {
     stored: Arc<StoredMessage>,
     title: Option<String>,
-    score: Option<f32>,
+    ranked: Option<(f32, String)>,
 }
 
 #[derive(Default)]
@@ -167,36 +167,39 @@ async fn find(
                 if total > 0 {
                     found.by_scope.push((scope.clone(), title.clone(), total));
                 }
-                found.hits.extend(hits.into_iter().map(|(stored, score)| Hit {
+                found.hits.extend(hits.into_iter().map(|(stored, ranked)| Hit {
                     stored,
                     title: title.clone(),
-                    score,
+                    ranked,
                 }));
             }
         }
     }
     found.hits.sort_by(|a, b| {
         let place = |hit: &Hit| (hit.stored.ordered_at(), hit.stored.seq);
-        let by_score = b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0));
+        let score = |hit: &Hit| hit.ranked.as_ref().map_or(0.0, |(score, _)| *score);
+        let by_score = score(b).total_cmp(&score(a));
         by_score.then_with(|| place(b).cmp(&place(a)))
     });
     found.hits.truncate(SHOWN);
     Ok(found)
 }
 
-/// The hits in one conversation with their scores, and how many there are in all.
+/// The hits in one conversation with their scores and reasons, and how many there are in all.
 async fn in_one(
     here: &Here,
     asked: &Asked,
     query: &SearchQuery,
     conversation: &Conversation,
-) -> sottovoce::Result<(Vec<(Arc<StoredMessage>, Option<f32>)>, u64)> {
+) -> sottovoce::Result<(Vec<(Arc<StoredMessage>, Option<(f32, String)>)>, u64)> {
     let index = conversation.index();
     let found = if asked.by == "fit" {
         let now = here.app.house.clock().now();
         let recalled = index.find_in(&RecallQuery::new(&asked.q, now, SHOWN), None).await?;
+        let ranked = |found: &RecallHit| (found.hit.score, found.hit.why.in_words());
+        let found = recalled.hits.into_iter();
         let hits: Vec<_> =
-            recalled.hits.into_iter().map(|hit| (hit.stored, Some(hit.hit.score))).collect();
+            found.map(|found| (Arc::clone(&found.stored), Some(ranked(&found)))).collect();
         let total = hits.len() as u64;
         (hits, total)
     } else {
@@ -215,7 +218,7 @@ fn results(here: &Here, asked: &Asked, found: &Found) -> Markup {
             section.hit {
                 p.place {
                     a href=(link::message(scope, hit.stored.seq)) { bdi { (name(scope, hit.title.as_deref())) } ", " (date(local(hit.stored.message.said_at(), &zone).date())) }
-                    @if let Some(score) = hit.score { span.muted { " " (en::FITS) " " (format!("{score:.2}")) } }
+                    @if let Some((_, why)) = &hit.ranked { span.muted { " " (why) } }
                 }
                 (article(&hit.stored, &zone, &Marks::default()))
             }

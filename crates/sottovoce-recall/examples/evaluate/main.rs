@@ -1,9 +1,10 @@
 //! Measures the ranker on conversations with known answers.
 //!
-//! `evaluate [--ablate] [--vectors FILE] [--missing FILE] [--features FILE] FILE.jsonl...`: each line of a file is a
+//! `evaluate [--ablate] [--vectors FILE] [--missing FILE] [--features FILE] [--utterances FILE] FILE.jsonl...`: each line of a file is a
 //! conversation, as `measure/corpora.py` writes it. Prints the share of the turns with answers that are found among the
 //! best 5, 50, and within 1,024 and 256 tokens, by kind of question. With `--ablate` it prints instead what is found @5
-//! and within 1,024 tokens with each feature left out.
+//! and within 1,024 tokens with each feature left out; with `--utterances FILE` the best score that each line of the
+//! file reaches when it is asked of the first conversation.
 
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "this is a measurement")]
 
@@ -14,7 +15,7 @@ mod vectors;
 use std::{error::Error, fs, io::Write, path::Path};
 
 use corpus::Conversation;
-use sottovoce_recall::Weights;
+use sottovoce_recall::{Question, Weights};
 use vectors::Vectors;
 
 type Weight = fn(&mut Weights) -> &mut f32;
@@ -33,6 +34,7 @@ const FEATURES: [(&str, Weight); 8] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let mut files = Vec::new();
     let (mut is_ablation, mut vectors_file, mut missing, mut features) = (false, None, None, None);
+    let mut utterances = None;
     let mut weights = Weights::default();
     let mut given = std::env::args().skip(1);
     while let Some(argument) = given.next() {
@@ -41,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--vectors" => vectors_file = given.next(),
             "--missing" => missing = given.next(),
             "--features" => features = given.next(),
+            "--utterances" => utterances = given.next(),
             "--weights" => {
                 let values = given.next().unwrap_or_default();
                 for ((_, weight), value) in FEATURES.iter().zip(values.split(',')) {
@@ -57,6 +60,25 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect::<Result<Vec<_>, Box<dyn Error>>>()?;
     if is_ablation {
         return ablate(&corpora, &mut vectors);
+    }
+    if let Some(path) = utterances {
+        let (_, conversations) = corpora.first().ok_or("no conversation")?;
+        let conversation = conversations.first().ok_or("no conversation")?;
+        let mut index = conversation.index();
+        vectors.understand(conversation, &mut index);
+        let asked = conversation.asked(None, &[], &index)?;
+        for line in fs::read_to_string(path)?.lines() {
+            let mut question = Question::new(line, &asked);
+            if let Some(vector) = vectors.of(line) {
+                question = question.meaning(&vector);
+            }
+            let mut shares = Vec::new();
+            for hit in index.rank(&question, |_| true, 5) {
+                shares.extend(hit.why.features().map(|(_, share)| format!("{share:.3}")));
+            }
+            println!("{}", shares.join(" "));
+        }
+        return Ok(());
     }
     if let Some(path) = features {
         return write_features(&corpora, &mut vectors, Path::new(&path));

@@ -4,7 +4,7 @@
 pub(crate) enum Edition {
     /// Everything.
     Whole,
-    /// Store, prompt, turn, and recall without word vectors: no servers, no sync and no teams.
+    /// Store, prompt, turn, and recall by words alone: no servers, no sync and no teams.
     Small,
 }
 
@@ -28,7 +28,7 @@ impl Edition {
     /// The largest binary in bytes.
     pub(crate) fn limit(self) -> usize {
         match self {
-            Self::Whole => 20_000_000,
+            Self::Whole => 60_000_000,
             Self::Small => 8_000_000,
         }
     }

@@ -32,8 +32,8 @@ pub(crate) fn collect(root: &Path, packages: &[Package]) -> Result<String> {
     for file in ["LICENSE-MIT", "LICENSE-APACHE"] {
         writeln!(all, "{}\n", fs::read_to_string(root.join(file))?.trim())?;
     }
-    let vectors = fs::read_to_string(root.join("crates/sottovoce-recall/data/vectors/LICENSE"))?;
-    writeln!(all, "== The English word vectors\n\n{}\n", vectors.trim())?;
+    let weights = fs::read_to_string(root.join("crates/sottovoce-encoder/data/LICENSE"))?;
+    writeln!(all, "== The weights of the sentence encoder\n\n{}\n", weights.trim())?;
     let mut texts: Vec<(Vec<String>, String)> =
         texts.into_iter().map(|(text, of)| (of, text)).collect();
     texts.sort();

@@ -1,6 +1,7 @@
 //! Imports of many conversations at once.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures_util::{StreamExt, stream};
@@ -16,6 +17,7 @@ use sottovoce_import::Reader;
 
 use super::limits::{self, Limits};
 use super::{IMPORTED, advance, list, row};
+use crate::cmd::memory::understand;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD, DIM, WARN};
@@ -145,9 +147,13 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
     let taken = found.conversations.into_iter();
     let taken = taken.map(|conversation| take(&stores, conversation, dry_run, &bar));
     let mut taken = stream::iter(taken).buffered(at_once);
+    let mut scopes = Vec::new();
     while let Some(report) = interrupt.or(IMPORTED, taken.next()).await? {
         let report = report?;
         total.add(&report);
+        if report.messages.taken > 0 && !dry_run {
+            scopes.push(report.scope.clone());
+        }
         bar.suspend(|| tell(session, &report, dry_run))?;
         refused.extend(report.messages.refused);
     }
@@ -160,6 +166,9 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
         total.presets_replaced = report.replaced;
         total.forgotten += report.forgotten;
         refused.extend(report.refused);
+    }
+    for scope in scopes {
+        understand::after_import(Arc::new(stores.open(scope).await?)).await?;
     }
     finish(session, total, &refused)
 }

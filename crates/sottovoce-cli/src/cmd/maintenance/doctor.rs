@@ -2,14 +2,16 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use sottovoce::admin::{store_exists, store_keys};
 use sottovoce::config::ConfiguredKey;
+use sottovoce::context::recall::{Recall, Understood};
 use sottovoce::{Config, ConversationStore, EncryptionKey, Error, SystemClock, with_causes};
 
+use crate::cmd::memory::understand;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
 use crate::session::{Session, left_out};
@@ -265,8 +267,16 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
             return report.error("store", &error);
         }
     }
+    let mut understood = Understood::default();
     let newest = match session.open(config).await {
-        Ok(store) => store.read_tail(1).await,
+        Ok(store) => {
+            let newest = store.read_tail(1).await;
+            if newest.is_ok() {
+                let recall = Recall::new(Arc::new(store));
+                understood = recall.understood().await.unwrap_or_default();
+            }
+            newest
+        }
         Err(Failure::Library(error))
             if !matches!(error, Error::PassphraseNeeded { .. }) || !session.unattended =>
         {
@@ -289,7 +299,10 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                     "sottovoce repair",
                     Fix::Repair,
                 ),
-                None => report.good("store", "the newest end is sound"),
+                None => {
+                    report.good("store", "the newest end is sound");
+                    recall(report, understood);
+                }
                 Some(first) => {
                     let (advice, fix) = match newest
                         .skipped
@@ -324,6 +337,17 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                 error => report.error("store", &error),
             }
         }
+    }
+}
+
+fn recall(report: &mut Report, Understood { known, all, .. }: Understood) {
+    let words = understand::words(known, all);
+    match known < all {
+        true => {
+            report.good("recall", format!("{words}; the others are found by their words alone"))
+        }
+        false if all > 0 => report.good("recall", words),
+        false => {}
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use sottovoce::context::recall::{Recall, RecallHit, RecallQuery, Understood};
 use zeroize::Zeroizing;
 
-use crate::cmd::memory::search;
+use crate::cmd::memory::understand;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::message_row::MessageRow;
@@ -19,7 +19,8 @@ Examples:
   sottovoce recall what is my dog called      the messages that fit the question best
   sottovoce recall where did we go in May -n 3
   sottovoce recall Bruno --max-tokens 200     as many as 200 tokens hold
-  sottovoce recall Bruno --json               one JSON object a message, with its score and why";
+  sottovoce recall Bruno --json               one JSON object a message, with its score and why
+  sottovoce recall --understand               after an import: works out what all messages mean";
 
 /// Finds what was said earlier and fits a question, best first
 ///
@@ -30,7 +31,7 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The question; several words need no quotes
-    #[arg(required = true)]
+    #[arg(required_unless_present = "understand")]
     text: Vec<String>,
 
     /// The most messages to show
@@ -40,6 +41,10 @@ pub(crate) struct Args {
     /// The most tokens of messages to show, at four characters a token
     #[arg(long, value_name = "T")]
     max_tokens: Option<u32>,
+
+    /// Works out what all messages mean, instead of asking; without, this is done by and by. Ctrl-C keeps what is done
+    #[arg(long, conflicts_with_all = ["text", "number", "max_tokens"])]
+    understand: bool,
 }
 
 /// A message in JSON.
@@ -55,13 +60,19 @@ struct Row<'a> {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = Zeroizing::new(args.text.join(" "));
-    if text.trim().is_empty() {
+    if text.trim().is_empty() && !args.understand {
         return Err(Failure::input("there is no question", "ask something"));
     }
     let config = session.config()?;
     let stores = session.stores_or_empty(&config)?;
     if stores.is_empty() {
         return Err(Failure::Nothing { folder: config.storage_root()? });
+    }
+    if args.understand {
+        let store = stores.open(session.scope.clone()).await?;
+        let Understood { known, all, .. } = understand::all(Arc::new(store)).await?;
+        output::note(&understand::words(known, all));
+        return Ok(Exit::Done);
     }
     let mut interrupt = Interrupt::listen()?;
     let find = async {
@@ -76,16 +87,11 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let (recall, found) = interrupt.or("", find).await??;
     output::skipped(&found.skipped);
-    let Understood { known, all, .. } = recall.understood().await?;
-    if known < all {
-        output::note(&format!(
-            "understood: {known} of {all} messages; the others are found by their words alone"
-        ));
-    }
+    understand::note(recall.understood().await?);
     for hit in &found.hits {
         show(session, hit)?;
     }
-    search::save(&recall).await;
+    understand::save(&recall).await;
     if found.hits.is_empty() {
         output::note("nothing was found");
         return Ok(Exit::Problems);

@@ -9,7 +9,7 @@ use sottovoce::context::recall::{
 use sottovoce::{Scope, StoredMessage, with_causes};
 use zeroize::Zeroizing;
 
-use crate::cmd::memory::scopes;
+use crate::cmd::memory::{scopes, understand};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::message_row::MessageRow;
@@ -142,7 +142,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         show(session, &Hit { scope, stored, around }, &args, at == 0)?;
     }
     for (_, recall) in &searched {
-        save(recall).await;
+        understand::save(recall).await;
     }
     if shown == 0 {
         output::note("no message has all of this; `sottovoce recall` finds what fits best");
@@ -153,20 +153,6 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         output::note(&format!("the newest {shown} of {all}; -n shows more"));
     }
     Ok(exit)
-}
-
-/// How many messages a command gives their meanings when it has shown its result.
-const UNDERSTOOD: usize = 32;
-
-/// Keeps what was worked out of a conversation's index for the next question.
-pub(crate) async fn save(recall: &Recall) {
-    let saved = async {
-        recall.understand(UNDERSTOOD).await?;
-        recall.save().await
-    };
-    if let Err(error) = saved.await {
-        output::warning(&format!("the index could not be kept: {error}"));
-    }
 }
 
 fn show(session: &Session, hit: &Hit<'_>, args: &Args, is_first: bool) -> std::io::Result<()> {
