@@ -1,10 +1,17 @@
-//! What was fitted on conversations with known answers, beside the weights of the features: directions in the space of
-//! the encoder's vectors. `measure/fit.py` writes the file.
+//! What was fitted on conversations with known answers, beside the weights of the features. `measure/fit.py` writes the
+//! file.
 
 use crate::meaning::{DIMENSIONS, Vector};
 
-/// Numbers of 32 bits: the mean of questions, the mean of statements, the gate and what tells something.
+/// Numbers of 32 bits: the mean of questions; the mean of statements; what tells something: a weight for each number of
+/// a vector and a bias; the gate: the mean of utterances, the weights of its units, their biases, their outputs' weights,
+/// and a bias.
 static FILE: &[u8] = include_bytes!("../data/fit.bin");
+
+const TELLS: usize = 2 * DIMENSIONS;
+const GATE: usize = TELLS + DIMENSIONS + 1;
+/// Units of the gate.
+const UNITS: usize = 32;
 
 /// What questions have in common, which says nothing of what they ask for.
 pub(crate) fn asked_mean() -> Vector {
@@ -18,14 +25,27 @@ pub(crate) fn told_mean() -> Vector {
 
 /// Whether an utterance with this vector needs something of what was said before: “what is my dog called?” does, “turn
 /// on the light”, “thank you” and “what is the capital of Portugal?” do not.
-pub fn needs_memory(vector: &Vector) -> bool {
-    logistic(2 * DIMENSIONS, vector) > 0.5
+pub fn needs_memory(utterance: &Vector) -> bool {
+    let away = crate::meaning::away_from(utterance, &vector(GATE));
+    let units = GATE + DIMENSIONS;
+    let biases = units + UNITS * DIMENSIONS;
+    let outputs = numbers(biases + UNITS);
+    let sum: f32 = numbers(biases)
+        .zip(outputs)
+        .take(UNITS)
+        .enumerate()
+        .map(|(unit, (bias, output))| {
+            output * (product(&away, units + unit * DIMENSIONS) + bias).max(0.)
+        })
+        .sum();
+    sum + numbers(biases + 2 * UNITS).next().unwrap_or_default() > 0.
 }
 
 /// How likely a text with this vector tells something that somebody may ask for: a statement does, a question and a
 /// command do not.
 pub(crate) fn tells(vector: &Vector) -> f32 {
-    logistic(3 * DIMENSIONS + 1, vector)
+    let bias = numbers(TELLS + DIMENSIONS).next().unwrap_or_default();
+    1. / (1. + (-product(vector, TELLS) - bias).exp())
 }
 
 fn numbers(from: usize) -> impl Iterator<Item = f32> {
@@ -39,9 +59,6 @@ fn vector(from: usize) -> Vector {
     vector
 }
 
-fn logistic(from: usize, vector: &Vector) -> f32 {
-    let mut weights = numbers(from);
-    let sum: f32 = vector.iter().zip(weights.by_ref()).map(|(a, b)| a * b).sum();
-    let sum = sum + weights.next().unwrap_or_default();
-    1. / (1. + (-sum).exp())
+fn product(vector: &Vector, from: usize) -> f32 {
+    vector.iter().zip(numbers(from)).map(|(a, b)| a * b).sum()
 }

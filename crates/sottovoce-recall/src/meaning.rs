@@ -41,7 +41,7 @@ impl fmt::Debug for Meaning {
 }
 
 /// The direction in which a vector lies from a mean.
-fn away_from(vector: &Vector, mean: &Vector) -> Vector {
+pub(crate) fn away_from(vector: &Vector, mean: &Vector) -> Vector {
     let mut away = *vector;
     away.iter_mut().zip(mean).for_each(|(number, mean)| *number -= mean);
     unit(away)
@@ -103,11 +103,14 @@ impl Meanings {
         self.set(passage, [scale, meaning.tells], &numbers);
     }
 
-    /// How likely each passage tells something, and how well it fits an asked meaning, in order.
-    pub(crate) fn fits(&self, asked: &Asked) -> impl Iterator<Item = (f32, f32)> {
+    /// How likely each passage tells something, and how well it fits an asked meaning, in order; `None` for one without a
+    /// meaning.
+    pub(crate) fn fits(&self, asked: &Asked) -> impl Iterator<Item = Option<(f32, f32)>> {
         let numbers = self.numbers.as_chunks::<DIMENSIONS>().0;
         let rows = self.rows.iter().zip(numbers);
-        rows.map(|([scale, tells], row)| (*tells, asked.product(row) * scale))
+        rows.map(|([scale, tells], row)| {
+            (*scale > 0.).then(|| (*tells, asked.product(row) * scale))
+        })
     }
 }
 

@@ -73,7 +73,7 @@ impl Recall {
         is_wanted: impl Fn(u64) -> bool + Send + Sync + 'static,
         may_see: impl Fn(&StoredMessage) -> bool + Send + Sync,
     ) -> Result<Recalled> {
-        let text = Zeroizing::new(query.text.to_owned());
+        let text = meant(query);
         let vector = blocking(move || Ok(meaning::of(&text))).await?;
         let vector = vector.as_ref();
         if query.floor == ScoreFloor::Needed && vector.is_some_and(|vector| !needs_memory(vector)) {
@@ -281,6 +281,19 @@ impl Recall {
         let state = loaded.refresh(&self.store).await?;
         blocking(move || Ok(loaded.pack(state, all))).await
     }
+}
+
+/// What is encoded of a question: one that goes on from what was said before means little without it.
+fn meant(query: &RecallQuery<'_>) -> Zeroizing<String> {
+    let years = query.now.year()..=query.now.year();
+    let mut asked = Asked::new(query.now.clone(), years);
+    asked.earlier = query.earlier;
+    Zeroizing::new(match query.earlier.first() {
+        Some(earlier) if Question::new(query.text, &asked).is_follow_up() => {
+            format!("{earlier} {}", query.text)
+        }
+        _ => query.text.to_owned(),
+    })
 }
 
 impl Loaded {

@@ -5,6 +5,8 @@ use std::ops::Range;
 use sottovoce_recall::{Meaning, Vector};
 use zeroize::Zeroizing;
 
+use crate::message::ChatMessage;
+
 /// Characters of the message before that are encoded with a passage.
 const BEFORE: usize = 300;
 
@@ -22,21 +24,34 @@ pub(super) fn of(text: &str) -> Option<Vector> {
     }
 }
 
-/// What a text's passages mean, told after the end of the text `before`.
+/// What the passages of a message's text mean, told after the end of the message `before`. Speakers that are known are
+/// named: what “I” did is asked for by their names.
 pub(super) fn of_passages(
-    before: &str,
+    before: Option<&ChatMessage>,
+    message: &ChatMessage,
     text: &str,
     passages: &[Range<usize>],
 ) -> Option<Vec<Meaning>> {
-    let start = before.char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
-    let before = before.get(start..).unwrap_or_default();
+    let before = before.map(|before| {
+        let text = &*before.content;
+        let start = text.char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
+        named(before, text.get(start..).unwrap_or_default())
+    });
     let of_passage = |passage: &Range<usize>| {
-        let text = text.get(passage.clone()).unwrap_or_default();
-        let with_before = match before.is_empty() {
-            true => None,
-            false => Some(of(&Zeroizing::new(format!("{before} {text}")))?),
+        let text = named(message, text.get(passage.clone()).unwrap_or_default());
+        let with_before = match &before {
+            None => None,
+            Some(before) => Some(of(&Zeroizing::new(format!("{} {}", **before, *text)))?),
         };
-        Some(Meaning::new(&of(text)?, with_before.as_ref()))
+        Some(Meaning::new(&of(&text)?, with_before.as_ref()))
     };
     passages.iter().map(of_passage).collect()
+}
+
+/// Words of a message after the name of its speaker, if it is known.
+fn named(message: &ChatMessage, text: &str) -> Zeroizing<String> {
+    Zeroizing::new(match message.speaker() {
+        Some(speaker) => format!("{speaker}: {text}"),
+        None => text.to_owned(),
+    })
 }

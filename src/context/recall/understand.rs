@@ -64,9 +64,9 @@ impl Recall {
             let whole = text::whole(&**self.store(), &stored).await.ok().flatten();
             let passages = passages.clone();
             let vectors = blocking(move || {
-                let before = before.as_ref().map_or("", |before| &before.message.content);
+                let before = before.as_ref().map(|before| &before.message);
                 let text = whole.as_ref().map_or(&*stored.message.content, |whole| &whole.text);
-                Ok(meaning::of_passages(before, text, &passages))
+                Ok(meaning::of_passages(before, &stored.message, text, &passages))
             })
             .await?;
             meanings.extend(vectors.map(|vectors| (*seq, vectors)));

@@ -98,11 +98,24 @@ impl Line {
         &self.x
     }
 
+    /// Words of it after the speaker's name, if there is one.
+    pub(crate) fn named(&self, text: &str) -> String {
+        let caption = self.caption().map(|caption| format!(" ({caption})")).unwrap_or_default();
+        match self.speaker() {
+            Some(speaker) => format!("{speaker}: {text}{caption}"),
+            None => format!("{text}{caption}"),
+        }
+    }
+
+    fn speaker(&self) -> Option<&str> {
+        Some(&*self.s).filter(|name| !["user", "assistant"].contains(name))
+    }
+
     fn turn(&self, seq: u64, by_pause: bool) -> Turn<'_> {
         let day = self.day.unwrap_or_default();
         let role = if self.s == "assistant" { Role::Assistant } else { Role::User };
         Turn {
-            speaker: Some(&*self.s).filter(|name| !["user", "assistant"].contains(name)),
+            speaker: self.speaker(),
             session: (!by_pause).then_some(self.ses),
             caption: self.caption(),
             ..Turn::new(seq, self.at.unwrap_or(i64::from(day) * 86_400_000), day, role, &self.x)

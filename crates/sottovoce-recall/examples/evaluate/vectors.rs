@@ -45,19 +45,18 @@ impl Vectors {
         found
     }
 
-    /// Gives every turn of a conversation its meanings.
+    /// Gives every turn of a conversation its meanings, from texts as the store makes them.
     pub(crate) fn understand(&mut self, conversation: &Conversation, index: &mut Index) {
         index.refresh();
         let mut meanings = HashMap::new();
         for (seq, passages) in index.without_meaning(usize::MAX) {
-            let text = conversation.line(seq).text();
-            let before = seq.checked_sub(1).map_or("", |before| conversation.line(before).text());
-            let start = before.char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
+            let line = conversation.line(seq);
+            let before = seq.checked_sub(1).map(|before| conversation.line(before));
+            let before = before.map(|line| line.named(end_of(line.text()))).unwrap_or_default();
             let vectors = passages.iter().map(|range| {
-                let own = self.of(&text[range.clone()].replace('\n', " "));
-                let both =
-                    format!("{} {}", &before[start..], &text[range.clone()]).replace('\n', " ");
-                let both = self.of(&both);
+                let text = line.named(line.text().get(range.clone()).unwrap_or_default());
+                let both = format!("{before} {text}");
+                let [own, both] = [&text, &both].map(|text| self.of(&text.replace('\n', " ")));
                 Some(Meaning::new(&own?, Some(&both?)))
             });
             let vectors: Vec<Option<Meaning>> = vectors.collect();
@@ -67,4 +66,10 @@ impl Vectors {
         }
         index.set_meanings(&meanings);
     }
+}
+
+/// The last characters of a text.
+fn end_of(text: &str) -> &str {
+    let start = text.char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
+    text.get(start..).unwrap_or_default()
 }

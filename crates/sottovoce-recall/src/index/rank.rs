@@ -18,6 +18,8 @@ use crate::{
     turn::Role,
 };
 
+/// How likely a passage tells something whose meaning is not known yet.
+const UNKNOWN_TELLS: f32 = 0.5;
 /// The rarity of all words of a question below which it is weak evidence.
 const STRONG: f32 = 10.;
 
@@ -59,9 +61,10 @@ pub(super) fn rank(
         spread(view, term, &mut scratch.near, &mut scratch.topic);
     }
     sense(index, view, question, scratch);
+    let of_words = Weights::of_words();
     let ranker = Ranker {
         view,
-        weights: &index.weights,
+        weights: if question.meaning.is_some() { &index.weights } else { &of_words },
         question,
         words: (mass / STRONG).min(1.) / mass.max(1e-9),
         whose: Whose::asked(question, view),
@@ -73,20 +76,34 @@ pub(super) fn rank(
         .collect()
 }
 
-/// How well each passage fits what the question means.
+/// How well each passage fits what the question means. One without a meaning yet fits as others do in the mean, so that
+/// its words decide.
 fn sense(index: &Index, view: &View, question: &Question, scratch: &mut Scratch) {
     renew(&mut scratch.sense, view.slots);
     renew(&mut scratch.tells, view.slots);
     let Some(asked) = &question.meaning else { return };
+    let (mut sum, mut known, mut unknown) = (0., 0., Vec::new());
     for (entry, part) in index.entries().zip(&view.parts) {
         let slots = view.slot_of.get(part.first_passage..).unwrap_or_default();
-        for (slot, (tells, fits)) in slots.iter().zip(entry.segment.meanings.fits(asked)) {
-            let slot = *slot as usize;
-            if let (Some(sense), Some(known)) =
+        let mut fits = entry.segment.meanings.fits(asked);
+        for slot in slots.iter().take(entry.segment.passages.len()).map(|slot| *slot as usize) {
+            let Some((tells, fits)) = fits.next().flatten() else {
+                unknown.push(slot);
+                continue;
+            };
+            (sum, known) = (sum + fits, known + 1.);
+            if let (Some(sense), Some(told)) =
                 (scratch.sense.get_mut(slot), scratch.tells.get_mut(slot))
             {
-                (*sense, *known) = (fits, tells);
+                (*sense, *told) = (fits, tells);
             }
+        }
+    }
+    for slot in unknown {
+        if let (Some(sense), Some(told)) =
+            (scratch.sense.get_mut(slot), scratch.tells.get_mut(slot))
+        {
+            (*sense, *told) = (sum / f32::max(known, 1.), UNKNOWN_TELLS);
         }
     }
 }

@@ -20,12 +20,28 @@ impl Default for Weights {
     fn default() -> Self {
         Self {
             near: 5.,
-            sense: 8.,
-            around: 3.,
-            tells: 2.,
-            topic: 2.3,
+            sense: 20.,
+            around: 2.,
+            tells: 2.5,
+            topic: 6.,
+            speaker: 1.3,
+            person: 5.,
+            date: 4.5,
+        }
+    }
+}
+
+impl Weights {
+    /// What counts if the question has no meaning, as in an edition without the encoder.
+    pub(super) fn of_words() -> Self {
+        Self {
+            near: 7.8,
+            sense: 0.,
+            around: 0.,
+            tells: 0.,
+            topic: 3.6,
             speaker: 1.5,
-            person: 0.5,
+            person: 0.8,
             date: 5.2,
         }
     }

@@ -3,7 +3,10 @@
 use jiff::{Zoned, civil::date, tz::TimeZone};
 use sottovoce_recall::{Asked, BuildOptions, Index, Language, Question, Segment, needs_memory};
 
-use crate::{conversations::conversations, encoding::vector};
+use crate::{
+    conversations::conversations,
+    encoding::{understand, vector},
+};
 
 fn now() -> Zoned {
     date(2024, 7, 20).at(12, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap()
@@ -14,15 +17,6 @@ fn question(text: &str, language: Language, earlier: &[&str]) -> Question {
     asked.language = language;
     asked.earlier = earlier;
     Question::new(text, &asked)
-}
-
-fn indexes() -> Vec<Index> {
-    let index = |conversation: &crate::conversations::Conversation| {
-        let mut index = Index::default();
-        index.insert(0, Segment::build(conversation.turns(), &BuildOptions::default()));
-        index
-    };
-    conversations().iter().map(index).collect()
 }
 
 #[test]
@@ -73,11 +67,17 @@ fn follow_ups_take_words_from_before() {
 
 #[test]
 fn a_follow_up_finds_what_the_turns_before_are_about() {
-    let mut index = indexes().remove(0);
+    let conversation = conversations().remove(0);
+    let mut index = Index::default();
+    index.insert(0, Segment::build(conversation.turns(), &BuildOptions::default()));
+    understand(&mut index, |seq| &conversation.turns[seq as usize].x);
     for earlier in [&["What is my dog called?"][..], &["And how old?", "What is my dog called?"]] {
         let question = question("And his name?", Language::English, earlier);
-        let alone = index.rank(&Question::new("dog", &Asked::new(now(), 2024..=2024)), |_| true, 1);
+        let question = question.meaning(&vector("What is my dog called? And his name?"));
         let hits = index.rank(&question, |_| true, 3);
-        assert!(hits.iter().any(|hit| hit.seq == alone[0].seq));
+        let has = |word: &str| {
+            hits.iter().any(|hit| conversation.turns[hit.seq as usize].x.contains(word))
+        };
+        assert!(has("dog"), "{hits:?}");
     }
 }

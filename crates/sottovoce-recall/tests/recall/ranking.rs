@@ -1,6 +1,9 @@
 //! The ranking of the carried conversations is the same however they are divided into segments.
 
-use crate::conversations::{Conversation, conversations};
+use crate::{
+    conversations::{Conversation, conversations},
+    encoding::{understand, vector},
+};
 use jiff::{civil::date, tz::TimeZone};
 use proptest::prelude::*;
 use sottovoce_recall::{Asked, BuildOptions, Hit, Index, Question, Role, Segment, Turn};
@@ -27,9 +30,11 @@ fn finds_most_answers_among_the_first_five() {
     let (mut found, mut wanted) = (0, 0);
     for conversation in conversations() {
         let mut index = whole(&conversation);
+        understand(&mut index, |seq| &conversation.turns[seq as usize].x);
         for asking in &conversation.qas {
-            let first: Vec<u64> =
-                rank(&mut index, &asking.q).iter().take(5).map(|hit| hit.seq).collect();
+            let question = question(&index, &asking.q).meaning(&vector(&asking.q));
+            let hits = index.rank(&question, |_| true, 5);
+            let first: Vec<u64> = hits.iter().map(|hit| hit.seq).collect();
             found += asking.ev.iter().filter(|seq| first.contains(seq)).count();
             wanted += asking.ev.len();
         }
