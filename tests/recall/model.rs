@@ -66,6 +66,8 @@ pub(crate) async fn expected(
     let Some(years) = index.years() else { return Vec::new() };
     let asked = Asked::new(now.clone(), years);
     let asking = Question::new(question, &asked);
+    #[cfg(feature = "meaning")]
+    let asking = asking.meaning(&sottovoce_encoder::Encoder::shared().unwrap().encode(question));
     let visible = |seq: u64| shown.contains(&seq) && shows(seq);
     let mut hits = index.rank(&asking, visible, usize::MAX);
     put_newer_first(&mut hits, &asking);

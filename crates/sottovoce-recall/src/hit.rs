@@ -194,7 +194,7 @@ pub fn select_within(
     length: impl Fn(&Hit) -> usize,
     heading: impl Fn(&Hit) -> usize,
 ) -> Vec<&Hit> {
-    let worth = |hit: &Hit| f64::from(hit.score) - 0.5 * (length(hit) as f64 + 20.).ln();
+    let worth = |hit: &Hit| f64::from(hit.score) - 0.8 * (length(hit) as f64 + 20.).ln();
     let mut order: Vec<(f64, &Hit)> = hits.iter().map(|hit| (worth(hit), hit)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut left = tokens.saturating_mul(LETTERS_PER_TOKEN);
