@@ -117,7 +117,10 @@ async fn tools_are_whole_strict_described_and_always_in_one_order() {
         "context-remember",
         "context-search",
         "conversation-manage",
+        "forget",
         "personality-preset-manage",
+        "recall",
+        "remember",
     ];
     assert_eq!(names, expected);
     for tool in &tools {
@@ -132,10 +135,34 @@ async fn tools_are_whole_strict_described_and_always_in_one_order() {
         let annotations = tool.annotations.as_ref().unwrap();
         assert_eq!(
             annotations.read_only_hint,
-            Some(["artifact-read", "context-search"].contains(&tool.name.as_ref()))
+            Some(["artifact-read", "context-search", "recall"].contains(&tool.name.as_ref()))
         );
         assert!(annotations.destructive_hint.is_some() && annotations.open_world_hint.is_some());
     }
+}
+
+#[tokio::test]
+async fn a_client_without_contexts_remembers_recalls_and_forgets() {
+    let root = tempfile::tempdir().unwrap();
+    let talk = connect(hub(root.path(), &[]), Client::default()).await;
+    let said = json!({ "text": "We got a hamster and called it Pixel." });
+    let stored = done(&talk, "remember", said).await;
+    assert_eq!(stored["scope"], "named/mcp-memory");
+    let asked = json!({ "words": "What is the hamster called?" });
+    let found = done(&talk, "recall", asked.clone()).await;
+    let passage = &found["passages"][0];
+    assert_eq!((&passage["id"], &passage["scope"]), (&stored["id"], &stored["scope"]));
+    assert_eq!(passage["text"], "We got a hamster and called it Pixel.");
+    assert!(passage["why"].as_str().unwrap().contains("hamster"), "{passage}");
+    let ids = json!([stored["id"]]);
+    let plan = done(&talk, "forget", json!({ "ids": ids, "confirmed": false })).await;
+    assert_eq!(plan["ids"], ids);
+    assert_eq!(done(&talk, "recall", asked.clone()).await["passages"][0]["id"], stored["id"]);
+    done(&talk, "forget", json!({ "ids": ids, "confirmed": true })).await;
+    assert_eq!(done(&talk, "recall", asked).await["passages"], json!([]));
+    refused(&talk, "recall", json!({ "words": " " })).await;
+    refused(&talk, "forget", json!({ "ids": ["dm/42"], "confirmed": true })).await;
+    refused(&talk, "remember", json!({ "text": "x", "scope": "dm/42" })).await;
 }
 
 #[tokio::test]

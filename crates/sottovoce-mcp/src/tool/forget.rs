@@ -72,7 +72,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     let ids = |seqs: &[u64]| seqs.iter().map(|seq| message_id(*seq)).collect::<Vec<_>>();
     if !given.confirmed {
         let plan = store.plan_forget(&seqs).await?;
-        let message = format!("{} messages would be deleted for good", plan.message_count());
+        let message = format!("would be deleted for good: {}", counted(plan.message_count()));
         return json(&Output { success: true, message, ids: ids(&plan.messages), along: None });
     }
     let forgotten = match hub.conversations.known(&target.scope) {
@@ -84,8 +84,12 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     hub.publish(Change::Updated(resources::context_uri(&target.id)));
     json(&Output {
         success: true,
-        message: format!("{} messages were deleted for good", forgotten.removed.len()),
+        message: format!("deleted for good: {}", counted(forgotten.removed.len())),
         ids: ids(&forgotten.plan.messages),
         along: Some(Along::of(&forgotten)),
     })
+}
+
+fn counted(messages: usize) -> String {
+    format!("{messages} message{}", if messages == 1 { "" } else { "s" })
 }
