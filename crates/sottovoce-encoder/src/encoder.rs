@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::OnceLock};
 
+use zeroize::Zeroizing;
+
 use crate::{
     Error, Vector, WIDTH,
     data::Reader,
@@ -23,7 +25,8 @@ const MOST_BYTES: usize = 16 * 1024;
 /// What the model was trained to see before a text that another one is compared with.
 const PREFIX: &str = "query: ";
 
-/// Turns texts into vectors. Takes 30 MB of memory, and 25 MB of the program's file are read. Several threads can use one encoder.
+/// Turns texts into vectors. Takes 30 MB of memory, and 25 MB of the program's file are read. Several threads can use one
+/// encoder.
 ///
 /// A call uses all of Rayon's threads. After it, the buffers of the threads' kernels still hold numbers of the last texts.
 pub struct Encoder {
@@ -74,17 +77,18 @@ impl Encoder {
         Ok(Self { tokens, table, places, norm, layers })
     }
 
-    /// The vector of a text's meaning, of length one: of its first 507 tokens, which are some 350 words. What comes after them is
-    /// not seen. It tells what the words mean, and is as secret as they are. The same text gives the same vector on one machine, whatever else is encoded. No text fails or panics.
+    /// The vector of a text's meaning, of length one: of its first 507 tokens, which are some 350 words. What comes after
+    /// them is not seen. It tells what the words mean, and is as secret as they are. The same text gives the same vector
+    /// on one machine, whatever else is encoded. No text fails or panics.
     pub fn encode(&self, text: &str) -> Vector {
         let cut = text.floor_char_boundary(MOST_BYTES);
-        let text = [PREFIX, text.get(..cut).unwrap_or_default()].concat();
-        let mut ids = vec![START];
-        ids.extend(self.tokens.encode(&text, MOST_TOKENS - 2));
-        ids.push(END);
+        let text = Zeroizing::new([PREFIX, text.get(..cut).unwrap_or_default()].concat());
+        let pieces = self.tokens.encode(&text, MOST_TOKENS - 2);
+        let ids = [START].iter().chain(&*pieces).chain(&[END]);
 
-        let mut rows: Vec<f32> = self.places.iter().take(ids.len() * WIDTH).copied().collect();
-        rows.chunks_exact_mut(WIDTH).zip(&ids).for_each(|(row, &id)| self.table.add(id, row));
+        let places = self.places.iter().take((pieces.len() + 2) * WIDTH).copied();
+        let mut rows = Zeroizing::new(places.collect::<Vec<f32>>());
+        rows.chunks_exact_mut(WIDTH).zip(ids).for_each(|(row, &id)| self.table.add(id, row));
         self.norm.apply(&mut rows);
         let kernels = Kernels::new();
         for layer in &self.layers {
@@ -103,8 +107,8 @@ impl Encoder {
     pub fn pieces(&self, text: &str) -> Vec<String> {
         self.tokens
             .encode(text, usize::MAX)
-            .into_iter()
-            .map(|id| self.tokens.spelling(id))
+            .iter()
+            .map(|&id| self.tokens.spelling(id))
             .collect()
     }
 }

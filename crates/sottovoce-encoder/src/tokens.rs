@@ -1,6 +1,7 @@
 //! Cuts a text into the tokens that the model knows, as SentencePiece does with a Unigram model.
 
 use unicode_normalization::UnicodeNormalization;
+use zeroize::Zeroizing;
 
 use crate::{Error, data::Reader};
 
@@ -75,11 +76,12 @@ impl Tokens {
     }
 
     /// The ids of the likeliest pieces that make up the text, at most `limit` of them.
-    pub(crate) fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
+    pub(crate) fn encode(&self, text: &str, limit: usize) -> Zeroizing<Vec<u32>> {
         let text = normalize(text);
         let bytes = text.as_bytes();
         // The best way to each place: its score, where its last piece begins, and which one that is.
-        let mut best = vec![(f32::NEG_INFINITY, 0, UNKNOWN); bytes.len() + 1];
+        let nowhere = (f32::NEG_INFINITY, 0, UNKNOWN);
+        let mut best = Zeroizing::new(vec![nowhere; bytes.len() + 1]);
         if let Some(first) = best.first_mut() {
             first.0 = 0.0;
         }
@@ -101,7 +103,9 @@ impl Tokens {
                 );
             });
         }
-        let (mut ids, mut at) = (Vec::new(), bytes.len());
+        // No more pieces than bytes, so that the list never moves.
+        let mut ids = Zeroizing::new(Vec::with_capacity(bytes.len()));
+        let mut at = bytes.len();
         while at > 0 {
             let Some(&(_, from, id)) = best.get(at) else { break };
             if id != UNKNOWN || ids.last() != Some(&UNKNOWN) {
@@ -152,17 +156,17 @@ fn partition(count: usize, before: impl Fn(usize) -> bool) -> usize {
 
 /// The text as the tokens spell it: compatibility forms composed (NFKC), control characters out, a mark for each run of spaces
 /// and one before the first word.
-fn normalize(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
+fn normalize(text: &str) -> Zeroizing<String> {
+    let mut out = Zeroizing::new(String::with_capacity(2 * text.len()));
     let mut pending = true;
     let mut push = |character: char| {
         if character == ' ' {
             pending = true;
         } else {
             if std::mem::take(&mut pending) {
-                out.push(SPACE);
+                push_char(&mut out, SPACE);
             }
-            out.push(character);
+            push_char(&mut out, character);
         }
     };
     // The model was trained with the wide tilde as it is.
@@ -175,6 +179,16 @@ fn normalize(text: &str) -> String {
         part.chars().filter_map(plain).nfkc().for_each(&mut push);
     }
     out
+}
+
+/// Adds a character. Growth by itself would leave a copy in freed memory.
+fn push_char(text: &mut Zeroizing<String>, character: char) {
+    if text.capacity() - text.len() < character.len_utf8() {
+        let mut grown = Zeroizing::new(String::with_capacity(2 * text.len() + 64));
+        grown.push_str(text);
+        *text = grown;
+    }
+    text.push(character);
 }
 
 /// A space for what separates words without being seen, nothing for control characters.

@@ -290,7 +290,7 @@ fn meant(query: &RecallQuery<'_>) -> Zeroizing<String> {
     asked.earlier = query.earlier;
     Zeroizing::new(match query.earlier.first() {
         Some(earlier) if Question::new(query.text, &asked).is_follow_up() => {
-            format!("{earlier} {}", query.text)
+            [earlier, " ", query.text].concat()
         }
         _ => query.text.to_owned(),
     })

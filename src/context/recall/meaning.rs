@@ -41,7 +41,7 @@ pub(super) fn of_passages(
         let text = named(message, text.get(passage.clone()).unwrap_or_default());
         let with_before = match &before {
             None => None,
-            Some(before) => Some(of(&Zeroizing::new(format!("{} {}", **before, *text)))?),
+            Some(before) => Some(of(&Zeroizing::new([before, " ", &*text].concat()))?),
         };
         Some(Meaning::new(&of(&text)?, with_before.as_ref()))
     };
@@ -51,7 +51,7 @@ pub(super) fn of_passages(
 /// Words of a message after the name of its speaker, if it is known.
 fn named(message: &ChatMessage, text: &str) -> Zeroizing<String> {
     Zeroizing::new(match message.speaker() {
-        Some(speaker) => format!("{speaker}: {text}"),
+        Some(speaker) => [speaker, ": ", text].concat(),
         None => text.to_owned(),
     })
 }

@@ -60,11 +60,11 @@ pub(super) fn rank(
     for term in &terms {
         spread(view, term, &mut scratch.near, &mut scratch.topic);
     }
-    sense(index, view, question, scratch);
+    let is_understood = sense(index, view, question, scratch);
     let of_words = Weights::of_words();
     let ranker = Ranker {
         view,
-        weights: if question.meaning.is_some() { &index.weights } else { &of_words },
+        weights: if is_understood { &index.weights } else { &of_words },
         question,
         words: (mass / STRONG).min(1.) / mass.max(1e-9),
         whose: Whose::asked(question, view),
@@ -77,11 +77,11 @@ pub(super) fn rank(
 }
 
 /// How well each passage fits what the question means. One without a meaning yet fits as others do in the mean, so that
-/// its words decide.
-fn sense(index: &Index, view: &View, question: &Question, scratch: &mut Scratch) {
+/// its words decide. Returns whether any has one.
+fn sense(index: &Index, view: &View, question: &Question, scratch: &mut Scratch) -> bool {
     renew(&mut scratch.sense, view.slots);
     renew(&mut scratch.tells, view.slots);
-    let Some(asked) = &question.meaning else { return };
+    let Some(asked) = &question.meaning else { return false };
     let (mut sum, mut known, mut unknown) = (0., 0., Vec::new());
     for (entry, part) in index.entries().zip(&view.parts) {
         let slots = view.slot_of.get(part.first_passage..).unwrap_or_default();
@@ -106,6 +106,7 @@ fn sense(index: &Index, view: &View, question: &Question, scratch: &mut Scratch)
             (*sense, *told) = (sum / f32::max(known, 1.), UNKNOWN_TELLS);
         }
     }
+    known > 0.
 }
 
 /// The better of the values beside a slot. Between two sessions lie empty slots.
@@ -233,9 +234,9 @@ fn best_slot(slots: &Range<u32>, scores: &[f32]) -> Option<usize> {
         .map(|(slot, _)| slot)
 }
 
-/// 1 for a turn of a person, 0 for one of the assistant.
+/// 1 for what a person said or brought, 0 for what the assistant said.
 fn person(turn: &TurnView) -> f32 {
-    f32::from(u8::from(turn.role == Role::User))
+    f32::from(u8::from(turn.role != Role::Assistant))
 }
 
 /// The best turns so far.
