@@ -167,15 +167,15 @@ impl PromptBuilder {
         let n = narrowest.map_or(n, low_water);
         let price = |message: &ContextMessage| limits.rates.estimate_message(message.message());
         let room = budget.map(|budget| budget.saturating_sub(system_tokens));
+        // What is found for the utterance has its room whether something is found or not, so that the history does not
+        // begin elsewhere with each utterance.
+        let reserved = all().map(|provider| provider.reserved_tokens()).sum::<usize>();
+        let left = room.map(|room| room - reserved.min(room / RESERVED));
         let mut offered = candidates(&mut gathered.offers);
         if let Some(limit) = history_limit {
             fit_history(&mut offered, limit, n, price);
         }
-        if let Some(room) = room {
-            // What is found for the utterance has its room whether something is found or not, so that the history does
-            // not begin elsewhere with each utterance.
-            let reserved = all().map(|provider| provider.reserved_tokens()).sum::<usize>();
-            let left = room - reserved.min(room / RESERVED);
+        if let Some(left) = left {
             let rooms = (left.saturating_sub(user_tokens), left - left / UTTERANCE);
             fit(&mut offered, rooms, n, price);
         }
@@ -204,22 +204,22 @@ impl PromptBuilder {
             entries.push(entry);
         }
         let included = entries.iter().filter(|e| e.outcome == EntryOutcome::Included);
-        let mut receipt = Receipt {
+        let stable = included.clone().filter(|e| e.placement == Placement::Stable);
+        let others = user_tokens + stable.map(|e| e.tokens).sum::<usize>();
+        let history_room = left.map(|left| left.saturating_sub(others));
+        let receipt = Receipt {
             system_tokens,
             tool_tokens,
             user_tokens,
             used_tokens: system_tokens + user_tokens + included.map(|e| e.tokens).sum::<usize>(),
             budget_tokens: budget,
             history_limit,
-            history_room: None,
+            history_room: history_limit.into_iter().chain(history_room).min(),
             starts_after: self.starts_after,
             entries,
             skipped,
             failed,
         };
-        let others = receipt.used_tokens - receipt.history_tokens();
-        let left = budget.map(|budget| budget.saturating_sub(others));
-        receipt.history_room = history_limit.into_iter().chain(left).min();
         tracing::debug!(
             messages = context.len(),
             offered = receipt.entries.len(),

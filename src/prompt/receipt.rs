@@ -25,8 +25,8 @@ pub struct Receipt {
     /// The most tokens that its history may take, if the conversation has its own limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_limit: Option<usize>,
-    /// The most tokens that the history of this prompt could take: its own limit, or what the rest of the prompt
-    /// leaves of the budget, whichever is less.
+    /// The most tokens that the history of this prompt could take: its own limit, or what the rest of the prompt, and
+    /// what may be recalled, leaves of the budget, whichever is less.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_room: Option<usize>,
     /// No message up to this number may be in the prompt, if the conversation started clean.

@@ -105,11 +105,7 @@ impl Encoder {
     /// The pieces that the model sees of a text, for comparing them with another tokenizer's.
     #[doc(hidden)]
     pub fn pieces(&self, text: &str) -> Vec<String> {
-        self.tokens
-            .encode(text, usize::MAX)
-            .iter()
-            .map(|&id| self.tokens.spelling(id))
-            .collect()
+        self.tokens.encode(text, usize::MAX).iter().map(|&id| self.tokens.spelling(id)).collect()
     }
 }
 

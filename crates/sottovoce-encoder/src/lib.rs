@@ -1,8 +1,8 @@
-//! Turns a sentence of any language into a vector of its meaning. The weights are part of the program: there is no download and
-//! no network.
+//! Turns a sentence of any language into a vector of its meaning. The weights are part of the program: there is no
+//! download and no network.
 //!
-//! The model is multilingual-e5-small: 12 layers, 384 numbers a vector, a hundred languages. The crate's README says how its data
-//! file was made, and what that costs in quality.
+//! The model is multilingual-e5-small: 12 layers, 384 numbers a vector, a hundred languages. The crate's README says how
+//! its data file was made, and what that costs in quality.
 //!
 //! ```
 //! use sottovoce_encoder::{Encoder, Vector};

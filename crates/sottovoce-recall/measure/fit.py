@@ -3,10 +3,12 @@
     fit.py VECTORS [CONVERSATIONS.jsonl...]
 
 VECTORS holds a text's hash (8 bytes, FNV-1a) and its vector (384 numbers of 32 bits), as `evaluate --vectors` reads it.
-Four parts are written: the mean of questions, the mean of statements, a logistic layer that tells whether what was said
-tells something, and the gate, a network with one hidden layer that tells whether an utterance needs something of what was
-said before. Fitted on the home corpus (`dev`, `needs`, `idle`) and up to 300 questions of each file of conversations;
-prints how well the gate does on what it has not seen, in a cross-validation."""
+Written are: the mean of questions, the mean of statements, a logistic layer that tells whether what was said tells
+something, the mean of utterances, and two networks with one hidden layer: the gate, which tells whether an utterance
+needs something of what was said before, and one that tells whether it goes on from the utterance before it. Fitted on the home corpus (`dev`,
+`needs`, `idle`, `follow`) and up to 300 questions of each file of conversations. An utterance that goes on stands in
+VECTORS by itself, and behind the one before it. Prints how well it does on what it has not seen, in a
+cross-validation."""
 
 import json
 import os
@@ -22,6 +24,8 @@ WIDTH, HIDDEN, EPOCHS, BATCH, FOLDS = 384, 32, 20, 128, 6
 SCALE = 8.0
 # The gate lets through what scores above this share of idle utterances.
 QUIET = 0.9
+# An utterance goes on from another if it scores above this share of those that stand for themselves.
+ALONE = 0.98
 
 
 def hash_of(text):
@@ -106,6 +110,27 @@ def scores(parts, examples):
     return np.maximum(examples @ parts[0] + parts[1], 0) @ parts[2] + parts[3]
 
 
+def away(examples, mean):
+    """The directions from a mean."""
+    examples = examples - mean
+    return examples / np.linalg.norm(examples, axis=1, keepdims=True) * SCALE
+
+
+def numbered(parts):
+    """The part that each example is of."""
+    return np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+
+
+def report(what, scores, which, names):
+    for number, name in enumerate(names):
+        if (which == number).any():
+            print(f"{name}: {100 * (scores[which == number] > 0).mean():.1f} % {what}")
+
+
+def flat(network):
+    return np.concatenate([(network[0].T * SCALE).ravel(), *network[1:]])
+
+
 def main():
     known = vectors_of(sys.argv[1])
 
@@ -117,34 +142,49 @@ def main():
     asked = of([question for row in statements for question in row["questions"]])
     needs = of([row["utterance"] for row in lines("needs")])
     idle = of([row["utterance"] for row in lines("idle")])
+    follow = lines("follow")
+    going_on = [row for row in follow if row["follows"]]
+    both = of([f"{row['earlier']} {row['utterance']}" for row in going_on])
+    both_need = np.array([row["needs"] for row in going_on])
     public = of([question for path in sys.argv[2:] for question in questions_of(path)]) if sys.argv[2:] else asked[:0]
 
     # The questions of a statement are left out together.
     groups = np.repeat(np.arange(len(statements)), [len(row["questions"]) for row in statements])
-    parts = [asked, needs, public, idle, told]
-    examples = np.vstack(parts)
-    mean = examples.mean(0)
-    examples = examples - mean
-    lengths = np.linalg.norm(examples, axis=1, keepdims=True)
-    examples = examples / lengths * SCALE
-    which = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    wanted = which < 3
+    parts = [asked, needs, public, idle, told, both[both_need], both[~both_need]]
+    mean = np.vstack(parts).mean(0)
+    examples, which = away(np.vstack(parts), mean), numbered(parts)
+    wanted = np.isin(which, (0, 1, 2, 5))
     fold = np.random.default_rng(1).integers(0, FOLDS, len(examples))
     fold[which == 0], fold[which == 4] = groups % FOLDS, np.arange(len(told)) % FOLDS
     unseen = np.zeros(len(examples))
     for left in range(FOLDS):
         unseen[fold == left] = scores(network(examples[fold != left], wanted[fold != left], left), examples[fold == left])
     threshold = np.quantile(unseen[which == 3], QUIET)
-    for name, number in (("questions at home", 0), ("needs", 1), ("public questions", 2), ("idle", 3), ("statements", 4)):
-        if (which == number).any():
-            print(f"{name}: {100 * (unseen[which == number] > threshold).mean():.1f} % pass the gate")
+    names = ["questions at home", "needs", "public questions", "idle", "statements", "needs after another", "idle after another"]
+    report("need something of what was said before", unseen - threshold, which, names)
 
     gate = network(examples, wanted, FOLDS)
     # The scores of what a network has seen are stretched; the threshold is of what it has not seen.
     gate[3] = gate[3] - threshold
+
+    parts = [
+        of([row["utterance"] for row in going_on]), of([row["utterance"] for row in follow if not row["follows"]]),
+        asked, needs, idle,
+    ]
+    examples, which = away(np.vstack(parts), mean), numbered(parts)
+    unseen, fold = np.zeros(len(examples)), np.random.default_rng(2).integers(0, FOLDS, len(examples))
+    for left in range(FOLDS):
+        unseen[fold == left] = scores(network(examples[fold != left], which[fold != left] == 0, left), examples[fold == left])
+    # Some of the idle ones go on from something.
+    threshold = np.quantile(unseen[np.isin(which, (1, 2, 3))], ALONE)
+    names = ["what goes on", "what stands for itself after another", "questions at home", "needs", "idle"]
+    report("go on from what was said before", unseen - threshold, which, names)
+    goes_on = network(examples, which == 0, FOLDS)
+    goes_on[3] = goes_on[3] - threshold
+
     tell = logistic(np.vstack([told, asked, needs, idle]) * SCALE, np.arange(len(told) + len(asked) + len(needs) + len(idle)) < len(told))
     tell[:-1] *= SCALE
-    numbers = np.concatenate([asked.mean(0), told.mean(0), tell, mean, (gate[0].T * SCALE).ravel(), gate[1], gate[2], gate[3]])
+    numbers = np.concatenate([asked.mean(0), told.mean(0), tell, mean, flat(gate), flat(goes_on)])
     with open(f"{HERE}/../data/fit.bin", "wb") as out:
         out.write(struct.pack(f"<{len(numbers)}f", *numbers))
 

@@ -4,13 +4,15 @@
 use crate::meaning::{DIMENSIONS, Vector};
 
 /// Numbers of 32 bits: the mean of questions; the mean of statements; what tells something: a weight for each number of
-/// a vector and a bias; the gate: the mean of utterances, the weights of its units, their biases, their outputs' weights,
-/// and a bias.
+/// a vector and a bias; the mean of utterances; two networks, the gate and what goes on from something: the weights of
+/// the units, their biases, their outputs' weights, and a bias.
 static FILE: &[u8] = include_bytes!("../data/fit.bin");
 
 const TELLS: usize = 2 * DIMENSIONS;
-const GATE: usize = TELLS + DIMENSIONS + 1;
-/// Units of the gate.
+const UTTERANCES: usize = TELLS + DIMENSIONS + 1;
+const GATE: usize = UTTERANCES + DIMENSIONS;
+const GOES_ON: usize = GATE + UNITS * (DIMENSIONS + 2) + 1;
+/// Units of a network.
 const UNITS: usize = 32;
 
 /// What questions have in common, which says nothing of what they ask for.
@@ -26,8 +28,17 @@ pub(crate) fn told_mean() -> Vector {
 /// Whether an utterance with this vector needs something of what was said before: “what is my dog called?” does, “turn
 /// on the light”, “thank you” and “what is the capital of Portugal?” do not.
 pub fn needs_memory(utterance: &Vector) -> bool {
-    let away = crate::meaning::away_from(utterance, &vector(GATE));
-    let units = GATE + DIMENSIONS;
+    network(utterance, GATE) > 0.
+}
+
+/// Whether an utterance with this vector goes on from the one before it and means little without: “and how old is he?”
+pub fn goes_on(utterance: &Vector) -> bool {
+    network(utterance, GOES_ON) > 0.
+}
+
+/// What a network with one hidden layer makes of an utterance.
+fn network(utterance: &Vector, units: usize) -> f32 {
+    let away = crate::meaning::away_from(utterance, &vector(UTTERANCES));
     let biases = units + UNITS * DIMENSIONS;
     let outputs = numbers(biases + UNITS);
     let sum: f32 = numbers(biases)
@@ -38,7 +49,7 @@ pub fn needs_memory(utterance: &Vector) -> bool {
             output * (product(&away, units + unit * DIMENSIONS) + bias).max(0.)
         })
         .sum();
-    sum + numbers(biases + 2 * UNITS).next().unwrap_or_default() > 0.
+    sum + numbers(biases + 2 * UNITS).next().unwrap_or_default()
 }
 
 /// How likely a text with this vector tells something that somebody may ask for: a statement does, a question and a

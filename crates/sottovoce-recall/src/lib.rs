@@ -37,7 +37,7 @@ mod time;
 mod turn;
 
 pub use error::SegmentError;
-pub use fit::needs_memory;
+pub use fit::{goes_on, needs_memory};
 pub use hit::{Hit, Why, put_newer_first, select_within};
 pub use index::{Index, Weights};
 pub use meaning::{DIMENSIONS, Meaning, Vector};

@@ -38,12 +38,14 @@ pub struct Asked<'a> {
     pub speaker: Option<&'a str>,
     /// What the same person said before, newest first. A question such as "and his age?" takes words from it.
     pub earlier: &'a [&'a str],
+    /// Whether the question goes on from what was said before, as [`crate::goes_on`] tells; `None` lets its words tell.
+    pub goes_on: Option<bool>,
 }
 
 impl Asked<'_> {
     /// A question in English by nobody in particular, about the years of `now` and before.
     pub fn new(now: Zoned, years: RangeInclusive<i16>) -> Self {
-        Self { now, years, language: Language::English, speaker: None, earlier: &[] }
+        Self { now, years, language: Language::English, speaker: None, earlier: &[], goes_on: None }
     }
 }
 
@@ -84,7 +86,8 @@ impl Question {
             is_follow_up: false,
             all: all.to_list(),
         };
-        if goes_on(question.all.len(), question.words.len()) {
+        let by_words = || goes_on(question.all.len(), question.words.len());
+        if asked.goes_on.unwrap_or_else(by_words) {
             question.follow(asked);
         }
         let mut seen = std::collections::HashSet::new();

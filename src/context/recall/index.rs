@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use sottovoce_recall::{Asked, Question, Role, SearchQuery, Vector, needs_memory};
+use sottovoce_recall::{Asked, Question, Role, SearchQuery, needs_memory};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use zeroize::Zeroizing;
 
 use super::block::{Block, is_hit};
 use super::loaded::Loaded;
-use super::meaning;
+use super::meaning::{self, Meant};
 use super::results::{RecallHit, RecallQuery, Recalled, ScoreFloor};
 use crate::error::{Error, Result};
 
@@ -73,20 +73,26 @@ impl Recall {
         is_wanted: impl Fn(u64) -> bool + Send + Sync + 'static,
         may_see: impl Fn(&StoredMessage) -> bool + Send + Sync,
     ) -> Result<Recalled> {
-        let text = meant(query);
-        let vector = blocking(move || Ok(meaning::of(&text))).await?;
-        let vector = vector.as_ref();
-        if query.floor == ScoreFloor::Needed && vector.is_some_and(|vector| !needs_memory(vector)) {
+        let copy = |text: &str| Zeroizing::new(text.to_owned());
+        let (text, earlier) = (copy(query.text), query.earlier.first().map(|text| copy(text)));
+        let meant = blocking(move || {
+            Ok(meaning::of_question(&text, earlier.as_deref().map(String::as_str)))
+        });
+        let meant = meant.await?;
+        let meant = meant.as_ref();
+        if query.floor == ScoreFloor::Needed
+            && meant.is_some_and(|meant| !needs_memory(&meant.vector))
+        {
             return Ok(Recalled::default());
         }
         let is_wanted = Arc::new(is_wanted);
-        if let Some(recalled) = self.look(false, query, vector, &is_wanted, &may_see).await? {
+        if let Some(recalled) = self.look(false, query, meant, &is_wanted, &may_see).await? {
             return Ok(recalled);
         }
         tracing::warn!(
             "a segment of the search index is of another conversation; all are made again"
         );
-        Ok(self.look(true, query, vector, &is_wanted, &may_see).await?.unwrap_or_default())
+        Ok(self.look(true, query, meant, &is_wanted, &may_see).await?.unwrap_or_default())
     }
 
     /// The index, held until it is dropped. Ranking takes a processor for as long as a second, so it moves to a blocking
@@ -101,7 +107,7 @@ impl Recall {
         &self,
         anew: bool,
         query: &RecallQuery<'_>,
-        vector: Option<&Vector>,
+        meant: Option<&Meant>,
         is_wanted: &Arc<impl Fn(u64) -> bool + Send + Sync + 'static>,
         may_see: &(impl Fn(&StoredMessage) -> bool + Send + Sync),
     ) -> Result<Option<Recalled>> {
@@ -114,9 +120,10 @@ impl Recall {
         let mut asked = Asked::new(query.now.clone(), years);
         asked.earlier = query.earlier;
         asked.speaker = query.speaker;
+        asked.goes_on = meant.map(|meant| meant.goes_on);
         let question = Question::new(query.text, &asked);
-        let question = Arc::new(match vector {
-            Some(vector) => question.meaning(vector),
+        let question = Arc::new(match meant {
+            Some(meant) => question.meaning(&meant.vector),
             None => question,
         });
         let mut recalled = Recalled {
@@ -126,7 +133,7 @@ impl Recall {
         };
         let floor = match query.floor {
             ScoreFloor::Any => f32::NEG_INFINITY,
-            ScoreFloor::Needed if vector.is_none() => WORDS_ALONE,
+            ScoreFloor::Needed if meant.is_none() => WORDS_ALONE,
             ScoreFloor::Needed => f32::NEG_INFINITY,
             ScoreFloor::At(score) => score,
         };
@@ -156,7 +163,7 @@ impl Recall {
                     return Ok(None);
                 }
                 let is_of_thread = stored.message.thread_id.as_deref() == query.thread;
-                if is_of_thread && may_see(&stored) {
+                if is_of_thread && may_see(&stored) && !recalled.says(&stored) {
                     recalled.hits.push(RecallHit { stored, hit });
                 }
             }
@@ -281,19 +288,6 @@ impl Recall {
         let state = loaded.refresh(&self.store).await?;
         blocking(move || Ok(loaded.pack(state, all))).await
     }
-}
-
-/// What is encoded of a question: one that goes on from what was said before means little without it.
-fn meant(query: &RecallQuery<'_>) -> Zeroizing<String> {
-    let years = query.now.year()..=query.now.year();
-    let mut asked = Asked::new(query.now.clone(), years);
-    asked.earlier = query.earlier;
-    Zeroizing::new(match query.earlier.first() {
-        Some(earlier) if Question::new(query.text, &asked).is_follow_up() => {
-            [earlier, " ", query.text].concat()
-        }
-        _ => query.text.to_owned(),
-    })
 }
 
 impl Loaded {

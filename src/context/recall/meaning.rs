@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use sottovoce_recall::{Meaning, Vector};
+use sottovoce_recall::{Meaning, Vector, goes_on};
 use zeroize::Zeroizing;
 
 use crate::message::ChatMessage;
@@ -22,6 +22,23 @@ pub(super) fn of(text: &str) -> Option<Vector> {
         let _ = text;
         None
     }
+}
+
+/// What a question means.
+pub(super) struct Meant {
+    pub(super) vector: Vector,
+    /// Whether it goes on from what was said before.
+    pub(super) goes_on: bool,
+}
+
+/// What a question means. One that goes on from the utterance before it means little without.
+pub(super) fn of_question(text: &str, earlier: Option<&str>) -> Option<Meant> {
+    let alone = of(text)?;
+    let Some(earlier) = earlier.filter(|_| goes_on(&alone)) else {
+        return Some(Meant { vector: alone, goes_on: false });
+    };
+    let both = Zeroizing::new([earlier, " ", text].concat());
+    Some(Meant { vector: of(&both)?, goes_on: true })
 }
 
 /// What the passages of a message's text mean, told after the end of the message `before`. Speakers that are known are

@@ -99,6 +99,16 @@ pub struct Recalled {
 }
 
 impl Recalled {
+    /// Whether a hit says the same: “Done.” after each command is worth one line.
+    pub(super) fn says(&self, stored: &StoredMessage) -> bool {
+        let said = &stored.message;
+        self.hits.iter().map(|found| &found.stored.message).any(|other| {
+            other.content == said.content
+                && other.role == said.role
+                && other.speaker() == said.speaker()
+        })
+    }
+
     /// Puts newer statements before older ones that fit no better.
     pub(super) fn put_newer_first(&mut self, question: &Question) {
         let mut hits: Vec<Hit> = self.hits.iter().map(|found| found.hit.clone()).collect();

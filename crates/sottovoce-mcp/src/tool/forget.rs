@@ -21,8 +21,7 @@ struct Arguments {
     /// The ids of the messages, as `recall` and `remember` return them.
     #[schemars(length(min = 1, max = 1000))]
     ids: Vec<String>,
-    /// The conversation that holds them: a context by id or name, or a scope that this server may use. This server's
-    /// memory unless given.
+    /// The conversation that holds them: a context by id or name, or a scope of this server. Its memory unless given.
     scope: Option<String>,
     /// False shows what would be deleted; true deletes it for good. Show it to the person first.
     confirmed: bool,

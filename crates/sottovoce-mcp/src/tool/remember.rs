@@ -20,8 +20,7 @@ struct Arguments {
     /// The sentence, as the person would say it: My flight to Oslo leaves on Sunday at seven.
     #[schemars(length(min = 1))]
     text: String,
-    /// The conversation to store it in: a context by id or name, or a scope that this server may use. This server's
-    /// memory unless given.
+    /// The conversation to store it in: a context by id or name, or a scope of this server. Its memory unless given.
     scope: Option<String>,
 }
 

@@ -1,7 +1,9 @@
 //! Utterances that need nothing bring nothing in; questions about what was said do. Follow-ups go on from what was said.
 
 use jiff::{Zoned, civil::date, tz::TimeZone};
-use sottovoce_recall::{Asked, BuildOptions, Index, Language, Question, Segment, needs_memory};
+use sottovoce_recall::{
+    Asked, BuildOptions, Index, Language, Question, Segment, goes_on, needs_memory,
+};
 
 use crate::{
     conversations::conversations,
@@ -63,6 +65,32 @@ fn follow_ups_take_words_from_before() {
     ] {
         assert!(!question(text, language, &["Anna sold her boat."]).is_follow_up(), "{text}");
     }
+}
+
+#[test]
+fn what_goes_on_is_told_from_what_stands_for_itself() {
+    #[derive(serde::Deserialize)]
+    struct Said {
+        earlier: String,
+        utterance: String,
+        follows: bool,
+        needs: bool,
+    }
+    let all = include_str!("../../measure/home/held-follow.jsonl").lines();
+    let all: Vec<Said> = all.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let share = |wanted: &dyn Fn(&Said) -> bool, holds: &dyn Fn(&Said) -> bool| {
+        let wanted: Vec<_> = all.iter().filter(|said| wanted(said)).collect();
+        let held = wanted.iter().filter(|said| holds(said)).count();
+        assert!(wanted.len() > 20);
+        held as f64 / wanted.len() as f64
+    };
+    let follows = |said: &Said| goes_on(&vector(&said.utterance));
+    assert!(share(&|said| said.follows, &follows) >= 0.6);
+    assert!(share(&|said| !said.follows, &follows) <= 0.05);
+    let needs =
+        |said: &Said| needs_memory(&vector(&[&said.earlier, " ", &said.utterance].concat()));
+    assert!(share(&|said| said.follows && said.needs, &needs) >= 0.9);
+    assert!(share(&|said| said.follows && !said.needs, &needs) <= 0.2);
 }
 
 #[test]
