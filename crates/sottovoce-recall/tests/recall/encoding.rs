@@ -21,7 +21,7 @@ pub(crate) fn understand<'a>(index: &mut Index, text_of: impl Fn(u64) -> &'a str
     let mut meanings = HashMap::new();
     for (seq, passages) in index.without_meaning(usize::MAX) {
         let of_passage = |range: &std::ops::Range<usize>| {
-            let text = &text_of(seq)[range.clone()];
+            let text = text_of(seq).get(range.clone()).unwrap();
             let own = known.entry(text.to_owned()).or_insert_with(|| vector(text));
             Meaning::new(own, None)
         };
