@@ -54,11 +54,15 @@ struct Said {
     utterance: String,
 }
 
-/// Sums of shares, of so many questions: found @5, @50, within 1,024 and 256 tokens, in the prompt, and whether anything is.
+/// Budgets of tokens, as `others.py` has them.
+const BUDGETS: [usize; 6] = [64, 128, 256, 512, 1024, 2048];
+
+/// Sums of shares, of so many questions: found @5, @50, within each budget, in the prompt, and whether anything is; the
+/// last is of the tokens that come in.
 #[derive(Default)]
 struct Found {
     questions: usize,
-    sums: [f64; 6],
+    sums: [f64; 11],
 }
 
 /// Prints a table of its own, and returns the rows with goals.
@@ -76,9 +80,9 @@ pub(crate) fn measure(is_trial: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         for (kind, found) in runtime().block_on(of_file(file))? {
             let mut line = vec![format!("{name}: {kind}"), found.questions.to_string()];
-            line.extend(
-                found.sums.map(|sum| format!("{:.1}", 100. * sum / found.questions as f64)),
-            );
+            let means = found.sums.map(|sum| sum / found.questions as f64);
+            line.extend(means[..10].iter().map(|mean| format!("{:.1}", 100. * mean)));
+            line.push(format!("{:.0}", means[10]));
             cells.push(line);
         }
     }
@@ -88,10 +92,15 @@ pub(crate) fn measure(is_trial: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         "questions",
         "@5",
         "@50",
-        "in 1,024",
+        "in 64",
+        "in 128",
         "in 256",
+        "in 512",
+        "in 1,024",
+        "in 2,048",
         "in the prompt",
         "of anything",
+        "tokens",
     ];
     print_table(&head, &cells);
     let home = root.join(HOME);
@@ -172,7 +181,7 @@ impl Conversation {
         recall: &Recall,
         numbers: &[u64],
         asking: &Asking,
-    ) -> Result<[f64; 6], Box<dyn Error>> {
+    ) -> Result<[f64; 11], Box<dyn Error>> {
         let earlier: Vec<&str> = asking.earlier.iter().map(String::as_str).collect();
         let until = asking.until.and_then(|until| numbers.get(until as usize)).copied();
         let wanted: Vec<u64> =
@@ -189,14 +198,15 @@ impl Conversation {
             seen as f64 / wanted.len() as f64
         };
         let best = |n: usize| share(&found.hits[..n.min(found.hits.len())]);
-        Ok([
-            best(5),
-            best(50),
-            share(&found.clone().within(1024, usize::MAX).hits),
-            share(&found.clone().within(TOKENS, usize::MAX).hits),
-            share(&needed.hits),
-            f64::from(u8::from(!needed.hits.is_empty())),
-        ])
+        let mut shares = [best(5), best(50), 0., 0., 0., 0., 0., 0., 0., 0., 0.];
+        for (within, tokens) in shares[2..8].iter_mut().zip(BUDGETS) {
+            *within = share(&found.clone().within(tokens, usize::MAX).hits);
+        }
+        let letters = |hit: &RecallHit| hit.stored.message.content.chars().count().min(LONGEST);
+        shares[8] = share(&needed.hits);
+        shares[9] = f64::from(u8::from(!needed.hits.is_empty()));
+        shares[10] = needed.hits.iter().map(letters).sum::<usize>() as f64 / 4.;
+        Ok(shares)
     }
 }
 

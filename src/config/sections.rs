@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 pub struct RecallConfig {
     /// The most tokens that are brought in; 0 turns recall off.
     pub tokens: usize,
-    /// The score that a message must reach; `None` lets the kind of utterance decide.
+    /// The score that a message must reach; `None` lets the encoder decide whether the utterance needs anything.
     pub min_score: Option<f64>,
 }
 

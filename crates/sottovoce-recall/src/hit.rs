@@ -185,7 +185,7 @@ const LETTERS_PER_TOKEN: usize = 4;
 /// Hits that may be too long before the choice ends.
 const MOST_MISSES: usize = 30;
 
-/// Chooses hits for a budget of tokens: by score, less half the logarithm of the length, so that short turns win
+/// Chooses hits for a budget of tokens: by score, less 0.8 times the logarithm of the length, so that short turns win
 /// over long ones that are little better. `length` says how many letters a hit takes, `heading` how many the heading
 /// of its session takes once. The result is in the order of choice.
 pub fn select_within(
