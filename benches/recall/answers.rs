@@ -9,6 +9,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::Deserialize;
 use sottovoce::context::recall::{Recall, RecallHit, RecallQuery, ScoreFloor};
 use sottovoce::{ChatMessage, ChatRole, ConversationStore, ManualClock};
+use tempfile::TempDir;
 
 use super::rows::{Goal, Row};
 use super::stores::runtime;
@@ -120,7 +121,7 @@ async fn of_file(file: &Path) -> Result<BTreeMap<String, Found>, Box<dyn Error>>
     let mut kinds: BTreeMap<String, Found> = BTreeMap::new();
     for line in std::fs::read_to_string(file)?.lines() {
         let conversation: Conversation = serde_json::from_str(line)?;
-        let (recall, numbers) = conversation.stored().await?;
+        let (_folder, recall, numbers) = conversation.stored().await?;
         let without = ["adversarial", "abstention"];
         let asked = conversation.qas.iter();
         for asking in asked.filter(|qa| !qa.ev.is_empty() && !without.contains(&&*qa.cat)) {
@@ -139,7 +140,7 @@ async fn of_file(file: &Path) -> Result<BTreeMap<String, Found>, Box<dyn Error>>
 async fn loud(conversations: &Path, file: &Path) -> Result<BTreeMap<String, f64>, Box<dyn Error>> {
     let text = std::fs::read_to_string(conversations)?;
     let first: Conversation = serde_json::from_str(text.lines().next().ok_or("it is empty")?)?;
-    let (recall, _) = first.stored().await?;
+    let (_folder, recall, _) = first.stored().await?;
     let mut counts: BTreeMap<String, [f64; 2]> = BTreeMap::new();
     for line in std::fs::read_to_string(file.with_extension("jsonl"))?.lines() {
         let said: Said = serde_json::from_str(line)?;
@@ -157,8 +158,8 @@ fn query<'a>(recall: &Recall, text: &'a str, limit: usize) -> RecallQuery<'a> {
 }
 
 impl Conversation {
-    /// Its messages in a store, with their meanings, and the number of each turn. It is noon on the day after the last.
-    async fn stored(&self) -> Result<(Recall, Vec<u64>), Box<dyn Error>> {
+    /// Its messages in a store of a folder, with their meanings, and the number of each turn. It is noon on the day after the last.
+    async fn stored(&self) -> Result<(TempDir, Recall, Vec<u64>), Box<dyn Error>> {
         let time = |line: &Line| line.at.unwrap_or(line.day.unwrap_or_default() * DAY);
         let last = self.turns.iter().map(time).max().unwrap_or_default();
         let noon = Timestamp::from_millisecond(last - last.rem_euclid(DAY) + DAY * 3 / 2)?;
@@ -173,7 +174,7 @@ impl Conversation {
         }
         let recall = Recall::new(Arc::new(store) as Arc<dyn ConversationStore>);
         while recall.understand(1024).await? > 0 {}
-        Ok((recall, numbers))
+        Ok((folder, recall, numbers))
     }
 
     async fn shares(

@@ -73,7 +73,7 @@ impl Why {
 /// How much a passage must mean what is asked for to be said to mean the same.
 const THE_SAME: f32 = 0.6;
 /// How much it must to be said to mean something like it.
-const SOMETHING_LIKE: f32 = 0.35;
+const SOMETHING_LIKE: f32 = 0.25;
 
 impl Why {
     /// The reasons in words, such as: says “Bruno”; means something like it; said on a day that was asked for.
@@ -114,7 +114,7 @@ impl Why {
         reasons
             .extend(others.into_iter().filter(|(is, _)| *is).map(|(_, reason)| reason.to_owned()));
         match reasons.is_empty() {
-            true => "fits best of what was said".to_owned(),
+            true => "fits better than the rest".to_owned(),
             false => reasons.join("; "),
         }
     }
