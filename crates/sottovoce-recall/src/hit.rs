@@ -141,7 +141,7 @@ impl fmt::Debug for Why {
 /// Hits among which the newer may come first. No hit leaves or enters the first five.
 const FIRST: usize = 5;
 /// How much less a newer hit may score to come first. Measured on pairs of statements, and on how much first places lose.
-const NEARLY_EQUAL: f32 = 3.;
+const NEARLY_EQUAL: f32 = 3.5;
 
 /// Puts newer statements before older ones that fit no better, so that "I moved to Leipzig" comes before "I live in
 /// Ulm". Only among the first five hits of a question about the present, and only if the newer passage holds the

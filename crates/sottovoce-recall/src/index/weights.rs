@@ -25,7 +25,7 @@ impl Default for Weights {
             tells: 2.5,
             topic: 6.,
             speaker: 1.3,
-            person: 5.,
+            person: 2.5,
             date: 4.5,
         }
     }
