@@ -250,7 +250,8 @@ pub trait ContextProvider: Send + Sync {
         0
     }
 
-    /// Returns messages for one prompt. The same request to the same store must return the same messages.
+    /// Returns messages for one prompt. The same request to the same store must return the same messages. Recall does while
+    /// as many messages are understood.
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context>;
 }
 

@@ -1,6 +1,7 @@
 //! Recall: finds what was said earlier in a conversation, without a model.
 
 mod block;
+mod excerpt;
 mod index;
 mod loaded;
 mod meaning;
@@ -12,7 +13,7 @@ mod understand;
 
 pub use index::Recall;
 pub use provider::RecallContextProvider;
-pub use results::{RecallHit, RecallQuery, Recalled, ScoreFloor};
+pub use results::{RecallHit, RecallQuery, Recalled, ScoreFloor, best_of};
 pub use search::{Neighbours, SearchResults, neighbours};
 pub use sottovoce_recall::{Hit, NotUnderstood, SearchQuery, Why};
 pub use understand::Understood;

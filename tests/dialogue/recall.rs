@@ -209,6 +209,22 @@ async fn a_follow_up_takes_words_from_what_the_prompt_holds() {
     assert!(has(&texts, "forty"), "{texts:?}");
 }
 
+#[tokio::test]
+async fn the_same_words_come_in_once_and_as_they_were_said_last() {
+    let home = Home::new();
+    let store = home.open(Scope::Default).await;
+    for code in ["4711", "0815", "4711"] {
+        home.say(&store, &format!("The code of the garage is {code}."), "Noted.").await;
+        home.chatter(&store, 20).await;
+    }
+    let (texts, receipt) = recalled(&talk(&store), "What is the code of the garage?").await;
+    let codes: Vec<_> = texts.iter().filter(|text| text.contains("The code")).collect();
+    assert_eq!(codes.len(), 2, "{texts:?}");
+    assert!(codes[1].contains("4711"), "the newest is read last: {codes:?}");
+    let noted = |seq: u64| receipt.entries.iter().any(|entry| entry.seq == Some(seq));
+    assert!(!noted(1) && noted(85), "{receipt:?}");
+}
+
 const MANUAL: &str = "Chapter one. The boiler stands in the cellar.\n\
     Chapter two. The pressure of the boiler should be 1.5 bar when it is cold.\n\
     Chapter three. The filter is cleaned in October.\n";

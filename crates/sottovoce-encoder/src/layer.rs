@@ -4,6 +4,7 @@ use rten_gemm::{GemmInputA, GemmInputB, GemmOptions};
 use rten_simd::{SimdOp, SimdUnaryOp};
 use rten_tensor::NdTensorView;
 use rten_vecmath::{Gelu, Normalize, NormalizeOptions, Softmax, Sum, SumSquareSub};
+use zeroize::Zeroizing;
 
 use crate::{
     Error, WIDTH,
@@ -86,12 +87,12 @@ fn add(rows: &mut [f32], more: &[f32]) {
 }
 
 /// Each token's values, mixed by how well its query fits the keys, head by head.
-fn attend(kernels: &Kernels, all: &[f32]) -> Vec<f32> {
+fn attend(kernels: &Kernels, all: &[f32]) -> Zeroizing<Vec<f32>> {
     let tokens = all.len() / (3 * WIDTH);
     let all = NdTensorView::from_data([tokens, 3 * WIDTH], all);
-    let mut fits = vec![0.0; tokens * tokens];
-    let mut mixed = vec![0.0; tokens * HEAD];
-    let mut out = vec![0.0; tokens * WIDTH];
+    let mut fits = Zeroizing::new(vec![0.0; tokens * tokens]);
+    let mut mixed = Zeroizing::new(vec![0.0; tokens * HEAD]);
+    let mut out = Zeroizing::new(vec![0.0; tokens * WIDTH]);
     for head in (0..WIDTH).step_by(HEAD) {
         let columns = |start: usize| all.slice((.., start + head..start + head + HEAD));
         let (queries, keys, values) = (columns(0), columns(WIDTH), columns(2 * WIDTH));

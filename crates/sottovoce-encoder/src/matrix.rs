@@ -4,6 +4,7 @@ use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix
 use rten_simd::SimdOp;
 use rten_tensor::NdTensorView;
 use rten_vecmath::{ExtendInit, MinMax, Quantize};
+use zeroize::Zeroizing;
 
 use crate::{
     Error,
@@ -84,10 +85,10 @@ impl Kernels {
     }
 
     /// One row of outputs for each row of inputs.
-    pub(crate) fn multiply(&self, inputs: &[f32], matrix: &Matrix) -> Vec<f32> {
+    pub(crate) fn multiply(&self, inputs: &[f32], matrix: &Matrix) -> Zeroizing<Vec<f32>> {
         let (wide, outputs) = (matrix.weights.rows(), matrix.bias.len());
         let rows = inputs.len() / wide;
-        let mut bytes = Vec::with_capacity(inputs.len());
+        let mut bytes = Zeroizing::new(Vec::with_capacity(inputs.len()));
         let mut ranges = Vec::with_capacity(rows);
         for row in inputs.chunks_exact(wide) {
             let (low, high) = MinMax::new(row).dispatch();
@@ -100,7 +101,7 @@ impl Kernels {
             });
             ranges.push((step, i32::from(zero)));
         }
-        let mut products = vec![0i32; rows * outputs];
+        let mut products = Zeroizing::new(vec![0i32; rows * outputs]);
         let done = self.integers.gemm(
             &mut products,
             GemmInputA::Unpacked(NdTensorView::from_data([rows, wide], bytes.as_slice())),
@@ -108,7 +109,7 @@ impl Kernels {
             GemmOptions::default(),
         );
         debug_assert!(done.is_ok(), "{done:?}");
-        let mut out = Vec::with_capacity(products.len());
+        let mut out = Zeroizing::new(Vec::with_capacity(products.len()));
         for (products, (step, zero)) in products.chunks_exact(outputs).zip(ranges) {
             let columns = products.iter().zip(&matrix.sums).zip(&matrix.scales).zip(&matrix.bias);
             out.extend(columns.map(|(((&product, sum), scale), bias)| {

@@ -5,8 +5,8 @@ use sottovoce::{Error, Result, Scope};
 /// The word in `Mcp.Scopes` that stands for all contexts.
 const CONTEXTS: &str = "contexts";
 
-/// The conversations that the server may read and change. The default is all contexts and nothing else. Direct
-/// messages are never included.
+/// The conversations that the server may read and change: contexts, and scopes by name. A server that may use no scope
+/// has a memory of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) contexts: bool,

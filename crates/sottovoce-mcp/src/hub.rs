@@ -7,6 +7,7 @@ use rmcp::RoleServer;
 use rmcp::model::RequestStateCodec;
 use rmcp::service::RequestContext;
 use sottovoce::config::OpenConversations;
+use sottovoce::context::recall::Recall;
 use sottovoce::persona::{PersonaConversation, PersonaFailure, PersonaRegistry};
 use sottovoce::{Config, Conversation, Error, FileConversationStore, Result, Scope};
 use tokio::sync::broadcast;
@@ -177,6 +178,11 @@ impl Hub {
             Some(context) => self.registry.open(&context.id).await,
             None => self.conversations.store(&target.scope).await,
         }
+    }
+
+    /// The index of what was said in a conversation. It stays in memory, so that its meanings are worked out.
+    pub(crate) async fn index(&self, target: &Target) -> Result<Arc<Recall>> {
+        Ok(Arc::clone(self.conversations.open(&target.scope).await?.index()))
     }
 
     /// The conversation of a target. All clients share one, so that turns wait for each other. A call that only

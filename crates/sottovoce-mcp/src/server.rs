@@ -27,7 +27,8 @@ pub(crate) const INSTRUCTIONS: &str = "\
 Each context is a conversation in which the model keeps one personality; its history is stored encrypted on this machine. \
 Make one with context-manage (create_from_preset or create), talk in it with context-chat, keep notes in it with \
 context-remember, find things again with context-search, \
-and read with artifact-read what messages refer to as artifact://ID. Ids and names of contexts are both understood.";
+and read with artifact-read what messages refer to as artifact://ID. Ids and names of contexts are both understood. \
+A memory without contexts: remember stores a sentence, recall finds what fits a question, forget deletes for good.";
 
 /// How long clients may cache what never changes while the server runs, in milliseconds.
 const LASTING: u64 = 3_600_000;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{fit, secret::extend};
 
@@ -30,6 +30,12 @@ impl Meaning {
             vector = unit(vector);
         }
         Self { vector, tells: fit::tells(own) }
+    }
+}
+
+impl Drop for Meaning {
+    fn drop(&mut self) {
+        self.vector.zeroize();
     }
 }
 

@@ -1,11 +1,13 @@
 //! The index of one conversation: asked, searched, and written back into the store.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use sottovoce_recall::{Asked, Question, Role, SearchQuery, needs_memory};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
 use zeroize::Zeroizing;
 
 use super::block::{Block, is_hit};
@@ -27,6 +29,8 @@ const REORDERED: usize = 5;
 const MOST: usize = 4096;
 /// How many messages get their meanings before a question may come between.
 const AT_ONCE: usize = 16;
+/// Held by the index whose messages get their meanings in the background.
+static WORKING: Semaphore = Semaphore::const_new(1);
 /// The score that a message must reach in an edition without the encoder: most of the question's words stand in it.
 const WORDS_ALONE: f32 = 4.;
 
@@ -37,8 +41,10 @@ const WORDS_ALONE: f32 = 4.;
 pub struct Recall {
     store: Arc<dyn ConversationStore>,
     pub(super) loaded: Arc<Mutex<Loaded>>,
-    /// Held while messages are encoded, so that none is encoded twice.
-    pub(super) encoding: Mutex<()>,
+    /// The numbers of messages that could not be encoded. Held while messages are encoded, so that none is encoded twice.
+    pub(super) failed: Mutex<HashSet<u64>>,
+    /// Whether anybody asked for what fits. Until then nothing is encoded.
+    pub(super) is_asked: AtomicBool,
 }
 
 /// A segment to be written, of a conversation in this state.
@@ -54,7 +60,12 @@ struct Unwritten {
 impl Recall {
     /// The index of the conversation in a store. Reads nothing before the first question.
     pub fn new(store: Arc<dyn ConversationStore>) -> Self {
-        Self { store, loaded: Arc::default(), encoding: Mutex::default() }
+        Self {
+            store,
+            loaded: Arc::default(),
+            failed: Mutex::default(),
+            is_asked: AtomicBool::new(false),
+        }
     }
 
     /// The conversation's store.
@@ -73,6 +84,7 @@ impl Recall {
         is_wanted: impl Fn(u64) -> bool + Send + Sync + 'static,
         may_see: impl Fn(&StoredMessage) -> bool + Send + Sync,
     ) -> Result<Recalled> {
+        self.is_asked.store(true, Ordering::Relaxed);
         let copy = |text: &str| Zeroizing::new(text.to_owned());
         let (text, earlier) = (copy(query.text), query.earlier.first().map(|text| copy(text)));
         let meant = blocking(move || {
@@ -113,7 +125,7 @@ impl Recall {
     ) -> Result<Option<Recalled>> {
         let mut loaded = self.hold().await;
         if anew {
-            *loaded = Loaded::new(true);
+            loaded.empty(true);
         }
         loaded.refresh(&self.store).await?;
         let Some(years) = loaded.index.years() else { return Ok(Some(Recalled::default())) };
@@ -163,7 +175,7 @@ impl Recall {
                     return Ok(None);
                 }
                 let is_of_thread = stored.message.thread_id.as_deref() == query.thread;
-                if is_of_thread && may_see(&stored) && !recalled.says(&stored) {
+                if is_of_thread && may_see(&stored) {
                     recalled.hits.push(RecallHit { stored, hit });
                 }
             }
@@ -247,15 +259,18 @@ impl Recall {
     }
 
     /// [`save`](Self::save) and [`understand`](Self::understand) everything, in a task of its own, for a host whose work
-    /// goes on. It takes half of the time of a processor at most, and ends when the index is dropped. A failure is logged.
+    /// goes on and that keeps the index. It works half of the time, for one index after the other, and ends when the index
+    /// is dropped. Nothing is encoded before the first question. A failure is logged.
     pub fn save_in_background(self: &Arc<Self>) {
         let kept = Arc::downgrade(self);
         tokio::spawn(async move {
+            let mut understood = 0;
             while let Some(recall) = kept.upgrade() {
+                let Ok(_working) = WORKING.acquire().await else { return };
                 let begun = Instant::now();
-                match recall.go_on().await {
-                    Ok(true) => {}
-                    Ok(false) => return,
+                match recall.go_on(understood).await {
+                    Ok(0) => return,
+                    Ok(more) => understood += more,
                     Err(error) => {
                         tracing::warn!(%error, "could not save the index of what was said");
                         return;
@@ -268,15 +283,18 @@ impl Recall {
         });
     }
 
-    /// Saves the index, and gives some messages their meanings. Returns whether more lack one. Of several tasks, one goes
-    /// on.
-    async fn go_on(&self) -> Result<bool> {
+    /// Saves the index, and gives some messages their meanings, after so many others. Returns how many; 0 if none is left.
+    /// Of several tasks, one goes on.
+    async fn go_on(&self, before: usize) -> Result<usize> {
         self.write(false).await?;
-        let Ok(encoding) = self.encoding.try_lock() else { return Ok(false) };
-        drop(encoding);
+        let is_free = self.failed.try_lock().is_ok();
+        if !is_free || !self.is_asked.load(Ordering::Relaxed) {
+            return Ok(0);
+        }
         let understood = self.understand(AT_ONCE).await?;
-        self.write(understood == 0).await?;
-        Ok(understood > 0)
+        // After a turn with its two messages a segment is not written again.
+        self.write(understood == 0 && before > AT_ONCE).await?;
+        Ok(understood)
     }
 
     /// The next segment to write.

@@ -35,6 +35,8 @@ pub(super) struct Loaded {
     pub(super) skipped: Vec<Finding>,
     /// Whether the stored segments are not to be read.
     is_distrustful: bool,
+    /// How often anything was taken out. What was read before may tell of it.
+    pub(super) removals: u64,
 }
 
 /// What is known of a block.
@@ -54,9 +56,9 @@ pub(super) struct Extent {
 }
 
 impl Loaded {
-    /// An empty index that does not read the stored segments if it is distrustful.
-    pub(super) fn new(is_distrustful: bool) -> Self {
-        Self { is_distrustful, ..Self::default() }
+    /// Empties the index. A distrustful one does not read the stored segments.
+    pub(super) fn empty(&mut self, is_distrustful: bool) {
+        *self = Self { is_distrustful, removals: self.removals + 1, ..Self::default() };
     }
 
     /// Brings the index up to date with the store.
@@ -67,7 +69,7 @@ impl Loaded {
         let state = store.state().await?;
         if state.last_seq < self.last_seq || !self.forgotten.without(&state.forgotten).is_empty() {
             // Another conversation has the place of this one, or an older copy of it.
-            *self = Self::default();
+            self.empty(false);
         }
         if state.last_seq == 0 {
             return Ok(state);
@@ -76,11 +78,12 @@ impl Loaded {
             let profile = store.profile().await?;
             let mut artifacts = self.blocks.iter().flat_map(|extent| &extent.artifacts);
             if artifacts.any(|id| profile.has_deleted_artifact(id)) {
-                *self = Self::default();
+                self.empty(false);
             }
             if self.last_seq == 0 {
                 // Taken over as a whole, so that a caller who stops waiting leaves no half of it.
-                let mut loaded = Self::new(self.is_distrustful);
+                let (is_distrustful, removals) = (self.is_distrustful, self.removals);
+                let mut loaded = Self { is_distrustful, removals, ..Self::default() };
                 loaded.load(store, &state, &profile).await?;
                 *self = loaded;
             }
@@ -96,9 +99,12 @@ impl Loaded {
         let newly = state.forgotten.without(&self.forgotten);
         if !newly.is_empty() && self.last_seq > 0 {
             self.index.retain(|seq| !newly.contains(seq));
+            self.removals += 1;
             for (block, extent) in (0..).zip(&mut self.blocks) {
                 if newly.intersects(&block_seqs(block)) {
                     extent.written = 0;
+                    // Its segment is deleted; the meanings that are left are kept by the next one.
+                    extent.unwritten_meanings += 1;
                 }
             }
         }

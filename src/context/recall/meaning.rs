@@ -26,7 +26,7 @@ pub(super) fn of(text: &str) -> Option<Vector> {
 
 /// What a question means.
 pub(super) struct Meant {
-    pub(super) vector: Vector,
+    pub(super) vector: Zeroizing<Vector>,
     /// Whether it goes on from what was said before.
     pub(super) goes_on: bool,
 }
@@ -35,10 +35,10 @@ pub(super) struct Meant {
 pub(super) fn of_question(text: &str, earlier: Option<&str>) -> Option<Meant> {
     let alone = of(text)?;
     let Some(earlier) = earlier.filter(|_| goes_on(&alone)) else {
-        return Some(Meant { vector: alone, goes_on: false });
+        return Some(Meant { vector: Zeroizing::new(alone), goes_on: false });
     };
     let both = Zeroizing::new([earlier, " ", text].concat());
-    Some(Meant { vector: of(&both)?, goes_on: true })
+    Some(Meant { vector: Zeroizing::new(of(&both)?), goes_on: true })
 }
 
 /// What the passages of a message's text mean, told after the end of the message `before`. Speakers that are known are

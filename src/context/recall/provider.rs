@@ -1,15 +1,16 @@
 //! A provider of what was said earlier and fits the utterance, beside the utterance.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::ops::Range;
-use std::sync::Arc;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use super::excerpt::LONGEST;
 use super::index::Recall;
 use super::results::{RecallHit, RecallQuery, ScoreFloor};
-use super::text;
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::Result;
 use crate::message::ChatRole;
@@ -20,10 +21,6 @@ use crate::store::{ConversationStore, Profile, StoredMessage};
 const TOKENS: usize = 256;
 /// How many hits are considered.
 const CONSIDERED: usize = 24;
-/// Of a message with more characters than this, only the passage that fits is brought in.
-const LONGEST: usize = 400;
-/// Of an artifact's text, the rest of a line is brought in with its passage up to so many bytes.
-const NEAR: usize = 160;
 /// How many messages are read for what was said just before.
 const LATELY: usize = 8;
 
@@ -94,8 +91,15 @@ impl ContextProvider for RecallContextProvider {
                 && is_in_reach(seq, before, after)
                 && !offered.as_ref().is_some_and(|offered| offered.contains(&seq))
         };
-        let may_see =
-            |stored: &StoredMessage| is_context(stored) && !is_same(stored, request.current_prompt);
+        let said = Mutex::new(HashMap::new());
+        // “Done.” after each command is worth one line: the first that is found.
+        let is_first = |stored: &StoredMessage| {
+            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+            *said.entry(digest(stored)).or_insert(stored.seq) == stored.seq
+        };
+        let may_see = |stored: &StoredMessage| {
+            is_context(stored) && !is_same(stored, request.current_prompt) && is_first(stored)
+        };
         let lately = store.read_thread(request.thread, LATELY).await?;
         let said = lately
             .messages
@@ -153,49 +157,27 @@ fn is_same(stored: &StoredMessage, utterance: &str) -> bool {
     letters(&stored.message.content).eq(letters(utterance))
 }
 
+/// A digest of who said what. It names no words.
+fn digest(stored: &StoredMessage) -> u64 {
+    let message = &stored.message;
+    let mut hasher = DefaultHasher::new();
+    (message.role.as_str(), message.speaker(), &*message.content).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// The letters of a text's words in lower case, with a blank after each word.
 fn letters(text: &str) -> impl Iterator<Item = char> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.flat_map(|word| word.chars().flat_map(char::to_lowercase).chain([' ']))
 }
 
-/// The message as it is brought in: whole, or the passage that fits, of it or of an artifact that it refers to.
+/// The message as it is brought in: whole, or its excerpt.
 async fn shown(store: &dyn ConversationStore, found: &RecallHit) -> ContextMessage {
     let message = ContextMessage::from(Arc::clone(&found.stored));
-    let own = &found.stored.message.content;
-    let range = &found.hit.passage;
-    let is_short = own.chars().count() <= LONGEST;
-    if range.end <= own.len() {
-        return if is_short { message } else { message.with_words(&passage(own, range)) };
+    match found.excerpt(store).await {
+        Some(excerpt) => message.with_words(&excerpt),
+        None => message,
     }
-    match text::whole(store, &found.stored).await {
-        Ok(Some(whole)) => {
-            let passage = passage(&whole.text, &lines(&whole.text, own.len() + 1, range));
-            message.with_words(&if is_short { format!("{own}\n{passage}") } else { passage })
-        }
-        // The note tells at least where it stands.
-        _ => message,
-    }
-}
-
-/// The lines of a passage, as far as they are near, in a text from `start` on.
-fn lines(text: &str, start: usize, passage: &Range<usize>) -> Range<usize> {
-    let (first, last) = (passage.start.max(start), passage.end);
-    let before = text.get(start..first).unwrap_or_default();
-    let from = before.rfind('\n').map_or(start, |at| start + at + 1);
-    let after = text.get(last..).unwrap_or_default();
-    let to = after.find('\n').map_or(text.len(), |at| last + at);
-    let is_near = |length: usize| length <= NEAR;
-    let from = if is_near(first - from) { from } else { first };
-    from..if is_near(to - last) { to } else { last }
-}
-
-/// Part of a text, with marks where it was cut.
-fn passage(text: &str, range: &Range<usize>) -> String {
-    let passage = text.get(range.clone()).unwrap_or(text);
-    let before = if range.start > 0 { "… " } else { "" };
-    let after = if range.end < text.len() { " …" } else { "" };
-    format!("{before}{}{after}", passage.trim())
 }
 
 /// Why a message is brought in, without words.

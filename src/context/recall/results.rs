@@ -86,6 +86,23 @@ pub struct RecallHit {
     pub hit: Hit,
 }
 
+/// The best of several lists, such as the hits of several conversations, at most `n`. Each list keeps its order, in which
+/// a newer statement may stand before one that scores more.
+pub fn best_of<T>(lists: Vec<Vec<T>>, n: usize, score: impl Fn(&T) -> f32) -> Vec<T> {
+    let mut lists: Vec<_> = lists.into_iter().map(|list| list.into_iter().peekable()).collect();
+    let mut best = Vec::new();
+    while best.len() < n {
+        let heads = lists.iter_mut().filter_map(|list| {
+            let score = score(list.peek()?);
+            Some((score, list))
+        });
+        // Of equals the first.
+        let Some((_, list)) = heads.reduce(|a, b| if b.0 > a.0 { b } else { a }) else { break };
+        best.extend(list.next());
+    }
+    best
+}
+
 /// The result of a question.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -99,16 +116,6 @@ pub struct Recalled {
 }
 
 impl Recalled {
-    /// Whether a hit says the same: “Done.” after each command is worth one line.
-    pub(super) fn says(&self, stored: &StoredMessage) -> bool {
-        let said = &stored.message;
-        self.hits.iter().map(|found| &found.stored.message).any(|other| {
-            other.content == said.content
-                && other.role == said.role
-                && other.speaker() == said.speaker()
-        })
-    }
-
     /// Puts newer statements before older ones that fit no better.
     pub(super) fn put_newer_first(&mut self, question: &Question) {
         let mut hits: Vec<Hit> = self.hits.iter().map(|found| found.hit.clone()).collect();

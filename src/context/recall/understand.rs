@@ -1,6 +1,7 @@
 //! Giving messages their meanings, while nobody waits.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 
 use super::block::is_indexed;
 use super::index::Recall;
@@ -26,6 +27,7 @@ impl Recall {
     /// # Errors
     /// Those of reading the conversation.
     pub async fn understood(&self) -> Result<Understood> {
+        self.is_asked.store(true, Ordering::Relaxed);
         let mut loaded = self.hold().await;
         loaded.refresh(self.store()).await?;
         let all = loaded.index.len();
@@ -33,35 +35,41 @@ impl Recall {
         Ok(Understood { known, all })
     }
 
-    /// Gives at most `n` messages their meanings, the newest first. Returns how many; 0 if none is left. Encoding a
-    /// message takes a processor for some hundredths of a second a sentence. [`save`](Self::save) keeps the meanings.
+    /// Gives at most `n` messages their meanings, the newest first. Returns how many; 0 if none is left. A message that
+    /// cannot be read now counts, and is not tried again. Encoding takes a processor for some hundredths of a second a
+    /// sentence. [`save`](Self::save) keeps the meanings.
     ///
     /// # Errors
     /// Those of reading the conversation.
     pub async fn understand(&self, n: usize) -> Result<usize> {
-        let _encoding = self.encoding.lock().await;
+        let mut failed = self.failed.lock().await;
         if !meaning::IS_IN {
             return Ok(0);
         }
-        let wanted = {
+        let (removals, wanted) = {
             let mut loaded = self.hold().await;
             loaded.refresh(self.store()).await?;
+            let most = n.saturating_add(failed.len());
             blocking(move || {
                 loaded.index.refresh();
-                Ok(loaded.index.without_meaning(n))
+                Ok((loaded.removals, loaded.index.without_meaning(most)))
             })
             .await?
         };
+        let mut wanted: Vec<_> =
+            wanted.into_iter().filter(|(seq, _)| !failed.contains(seq)).collect();
+        wanted.truncate(n);
         let mut meanings = HashMap::new();
         for (seq, passages) in &wanted {
             let read = self.store().read_seqs(seq.saturating_sub(1).max(1)..=*seq).await?;
+            failed.insert(*seq);
             let mut messages = read.messages;
             let Some(place) = messages.iter().position(|stored| stored.seq == *seq) else {
                 continue;
             };
             let stored = messages.swap_remove(place);
             let before = messages.pop().filter(|before| is_right_before(before, &stored));
-            let whole = text::whole(&**self.store(), &stored).await.ok().flatten();
+            let Ok(whole) = text::whole(&**self.store(), &stored).await else { continue };
             let passages = passages.clone();
             let vectors = blocking(move || {
                 let before = before.as_ref().map(|before| &before.message);
@@ -69,11 +77,18 @@ impl Recall {
                 Ok(meaning::of_passages(before, &stored.message, text, &passages))
             })
             .await?;
-            meanings.extend(vectors.map(|vectors| (*seq, vectors)));
+            if let Some(vectors) = vectors {
+                failed.remove(seq);
+                meanings.insert(*seq, vectors);
+            }
         }
         let mut loaded = self.hold().await;
+        if loaded.removals != removals {
+            // A message tells of the one before it, which may be gone.
+            return Ok(wanted.len());
+        }
         loaded.index.set_meanings(&meanings);
-        for (seq, _) in &wanted {
+        for seq in meanings.keys() {
             if let Some(extent) = loaded.extent(block_of(*seq)) {
                 extent.unwritten_meanings += 1;
             }

@@ -181,20 +181,20 @@ struct Summary<'a> {
 async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> Outcome {
     let config = session.config()?;
     let system = imported.system;
-    let report = if dry_run {
+    if dry_run {
         let store = session.store_or_empty(&config).await?;
-        imported.preview(&store).await?
-    } else {
-        let store = session.store_or_make(&config).await?;
-        let bar = output::progress(Some(0), "keeping");
-        let shown = |progress| advance(&bar, progress);
-        let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
-        let report = interrupt.or(IMPORTED, imported.import_into(&store, shown)).await??;
-        bar.finish_and_clear();
-        understand::after_import(Arc::new(store)).await?;
-        report
-    };
-    tell(session, system, &report, dry_run)
+        let report = imported.preview(&store).await?;
+        return tell(session, system, &report, dry_run);
+    }
+    let store = session.store_or_make(&config).await?;
+    let bar = output::progress(Some(0), "keeping");
+    let shown = |progress| advance(&bar, progress);
+    let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
+    let report = interrupt.or(IMPORTED, imported.import_into(&store, shown)).await??;
+    bar.finish_and_clear();
+    let exit = tell(session, system, &report, dry_run)?;
+    understand::after_import(Arc::new(store)).await;
+    Ok(exit)
 }
 
 pub(crate) fn advance(bar: &indicatif::ProgressBar, progress: Progress) {

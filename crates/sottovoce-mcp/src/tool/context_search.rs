@@ -1,12 +1,10 @@
 //! The tool `context-search`: searches the conversations that the server may read.
 
-use std::sync::Arc;
-
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::context::recall::{NotUnderstood, Recall, SearchQuery};
+use sottovoce::context::recall::{NotUnderstood, SearchQuery};
 use sottovoce::{Scope, StoredMessage};
 
 use super::{arguments, define, json};
@@ -81,11 +79,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     };
     let (mut found, mut total) = (Vec::new(), 0);
     for target in targets {
-        let recall = match hub.conversations.known(&target.scope) {
-            // Its index is in memory.
-            Some(conversation) => Arc::clone(conversation.index()),
-            None => Arc::new(Recall::new(Arc::new(hub.store(&target).await?))),
-        };
+        let recall = hub.index(&target).await?;
         let here = recall.search(&query, None, limit).await?;
         total += here.total;
         found.extend(here.hits.into_iter().map(|stored| (target.id.clone(), stored)));

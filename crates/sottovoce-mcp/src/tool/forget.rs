@@ -11,9 +11,10 @@ use super::{arguments, define, json};
 use crate::fault::Fault;
 use crate::hub::{Change, Hub};
 use crate::resources;
-use crate::shape::{message_id, message_seq};
+use crate::shape::{MessageShape, message_id, message_seq};
 
 pub(super) const NAME: &str = "forget";
+const MOST: usize = 1000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -21,8 +22,8 @@ struct Arguments {
     /// The ids of the messages, as `recall` and `remember` return them.
     #[schemars(length(min = 1, max = 1000))]
     ids: Vec<String>,
-    /// The conversation that holds them: a context by id or name, or a scope of this server. Its memory unless given.
-    scope: Option<String>,
+    /// The conversation that holds them, as `recall` and `remember` return it.
+    scope: String,
     /// False shows what would be deleted; true deletes it for good. Show it to the person first.
     confirmed: bool,
 }
@@ -37,9 +38,22 @@ struct Output {
     message: String,
     /// The ids of the messages that would go or are gone.
     ids: Vec<String>,
+    /// What would go; only before deleting.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    messages: Vec<Said>,
     /// What goes with them; only after deleting.
     #[serde(skip_serializing_if = "Option::is_none")]
     along: Option<Along>,
+}
+
+/// A message that would go.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Said {
+    /// Its id.
+    id: String,
+    /// The beginning of its text.
+    text: String,
 }
 
 pub(super) fn tool() -> Tool {
@@ -58,21 +72,31 @@ the person what would go, and then with confirmed: true.",
 
 pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, Fault> {
     let given: Arguments = arguments(given)?;
+    if !(1..=MOST).contains(&given.ids.len()) {
+        return Err(Fault::new(format!("ids must name 1 to {MOST} messages")));
+    }
     let number = |id: &String| {
-        message_seq(id).ok_or_else(|| Fault::new(format!("ids: {id} is no id of a message")))
+        message_seq(id)
+            .ok_or_else(|| Fault::new("ids must be such as conv-12, as `recall` returns them"))
     };
     let seqs: Vec<u64> = given.ids.iter().map(number).collect::<Result<_, _>>()?;
-    if seqs.is_empty() {
-        return Err(Fault::new("ids must name a message"));
-    }
     let seqs: Vec<_> = seqs.into_iter().map(|seq| seq..=seq).collect();
-    let target = hub.memory(given.scope.as_deref()).await?;
+    let target = hub.target(&given.scope).await?;
     let store = hub.store(&target).await?;
     let ids = |seqs: &[u64]| seqs.iter().map(|seq| message_id(*seq)).collect::<Vec<_>>();
     if !given.confirmed {
         let plan = store.plan_forget(&seqs).await?;
         let message = format!("would be deleted for good: {}", counted(plan.message_count()));
-        return json(&Output { success: true, message, ids: ids(&plan.messages), along: None });
+        let ids = ids(&plan.messages);
+        let mut messages = Vec::new();
+        for seq in plan.messages {
+            let read = store.read_seqs(seq..=seq).await?.messages;
+            messages.extend(read.iter().map(|stored| Said {
+                id: message_id(seq),
+                text: MessageShape::new(&target.id, stored).preview,
+            }));
+        }
+        return json(&Output { success: true, message, ids, messages, along: None });
     }
     let forgotten = match hub.conversations.known(&target.scope) {
         // The open conversation must forget these messages too.
@@ -85,6 +109,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         success: true,
         message: format!("deleted for good: {}", counted(forgotten.removed.len())),
         ids: ids(&forgotten.plan.messages),
+        messages: Vec::new(),
         along: Some(Along::of(&forgotten)),
     })
 }

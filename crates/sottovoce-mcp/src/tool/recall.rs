@@ -1,22 +1,22 @@
 //! The tool `recall`: finds what was said earlier and fits a question.
 
-use std::sync::Arc;
-
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::context::recall::{Recall, RecallHit, RecallQuery};
+use sottovoce::ConversationStore;
+use sottovoce::context::recall::{RecallHit, RecallQuery, best_of};
 
 use super::context_search::all;
 use super::{arguments, define, json};
 use crate::fault::Fault;
-use crate::hub::Hub;
+use crate::hub::{Hub, Target};
 use crate::shape::message_id;
 
 pub(super) const NAME: &str = "recall";
 const USUAL: usize = 5;
 const MOST: usize = 50;
+const LONGEST: usize = 1000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -25,6 +25,7 @@ struct Arguments {
     #[schemars(length(min = 1, max = 1000))]
     words: String,
     /// Only this conversation: a context by id or name, or a scope that this server may use. All of them unless given.
+    /// What was said in threads is not found.
     scope: Option<String>,
     /// The most passages to return; 5 unless given.
     #[schemars(range(min = 1, max = 50))]
@@ -47,7 +48,7 @@ struct Passage {
     /// The name of the person who said it, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     speaker: Option<String>,
-    /// The message.
+    /// The message; of a long one, or of an artifact that it refers to, the passage that fits.
     text: String,
     /// How well it fits. Scores of one call may be compared.
     score: f32,
@@ -86,46 +87,66 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     if !(1..=MOST).contains(&limit) {
         return Err(Fault::new(format!("limit {limit} is not from 1 to {MOST}")));
     }
-    if given.words.trim().is_empty() {
-        return Err(Fault::new("words must contain a word"));
+    if given.words.trim().is_empty() || given.words.chars().count() > LONGEST {
+        return Err(Fault::new(format!(
+            "words must be a question of at most {LONGEST} characters"
+        )));
     }
     let targets = match &given.scope {
         Some(scope) => vec![hub.memory(Some(scope)).await?],
         None => all(hub, false).await?,
     };
     let query = RecallQuery::new(&given.words, hub.conversations.clock().now(), limit);
-    let mut found: Vec<(String, RecallHit)> = Vec::new();
-    for target in targets {
-        let recall = match hub.conversations.known(&target.scope) {
-            // Its index is in memory.
-            Some(conversation) => Arc::clone(conversation.index()),
-            None => Arc::new(Recall::new(Arc::new(hub.store(&target).await?))),
-        };
-        let here = recall.find_in(&query, None).await?;
-        found.extend(here.hits.into_iter().map(|hit| (target.id.clone(), hit)));
-        recall.save_in_background();
+    let (mut lists, mut unread) = (Vec::new(), 0);
+    for target in &targets {
+        if target.context.as_ref().is_some_and(|context| !context.is_open()) {
+            return Err(Fault::new("scope: the context is deleted or has expired"));
+        }
+        match in_one(hub, target, &query).await {
+            Ok(passages) => lists.push(passages),
+            Err(error) if given.scope.is_some() => return Err(error.into()),
+            Err(error) => {
+                tracing::warn!(%error, "a conversation could not be searched");
+                unread += 1;
+            }
+        }
     }
-    found.sort_by(|(_, a), (_, b)| b.hit.score.total_cmp(&a.hit.score));
-    found.truncate(limit);
-    let passages: Vec<Passage> =
-        found.into_iter().map(|(scope, hit)| passage(scope, &hit)).collect();
-    let message = match passages.len() {
+    let passages = best_of(lists, limit, |passage| passage.score);
+    let mut message = match passages.len() {
         0 => "nothing was found".to_owned(),
         1 => "1 passage fits".to_owned(),
         n => format!("{n} passages fit"),
     };
+    if unread > 0 {
+        message += &format!("; conversations that could not be read: {unread}");
+    }
     json(&Output { success: true, message, passages })
 }
 
-fn passage(scope: String, found: &RecallHit) -> Passage {
+async fn in_one(
+    hub: &Hub,
+    target: &Target,
+    query: &RecallQuery<'_>,
+) -> sottovoce::Result<Vec<Passage>> {
+    let recall = hub.index(target).await?;
+    let found = recall.find_in(query, None).await?;
+    recall.save_in_background();
+    let mut passages = Vec::new();
+    for hit in &found.hits {
+        passages.push(passage(&target.id, &**recall.store(), hit).await);
+    }
+    Ok(passages)
+}
+
+async fn passage(scope: &str, store: &dyn ConversationStore, found: &RecallHit) -> Passage {
     let message = &found.stored.message;
     Passage {
         id: message_id(found.stored.seq),
-        scope,
+        scope: scope.to_owned(),
         said_at: message.said_at().to_string(),
         role: message.role.as_str(),
         speaker: message.speaker().map(str::to_owned),
-        text: message.content.clone(),
+        text: found.excerpt(store).await.unwrap_or_else(|| message.content.clone()),
         score: found.hit.score,
         why: found.hit.why.in_words(),
     }

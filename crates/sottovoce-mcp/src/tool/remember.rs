@@ -60,6 +60,9 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     let now = hub.conversations.clock().now();
     let stored = store.append_message(ChatMessage::new(ChatRole::User, given.text, &now)).await?;
     hub.publish(Change::Updated(resources::context_uri(&target.id)));
+    let index = hub.index(&target).await?;
+    index.understood().await?;
+    index.save_in_background();
     json(&Output {
         success: true,
         message: "the sentence is stored".to_owned(),

@@ -1,5 +1,6 @@
 //! Search over all conversations, or over one: exact words, newest first, or what fits best.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use axum::extract::Query;
@@ -7,7 +8,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::admin::scopes;
-use sottovoce::context::recall::{NotUnderstood, RecallHit, RecallQuery, SearchQuery};
+use sottovoce::context::recall::{NotUnderstood, RecallHit, RecallQuery, SearchQuery, best_of};
 use sottovoce::{Conversation, Scope, StoredMessage, with_causes};
 
 use crate::english as en;
@@ -148,7 +149,7 @@ async fn find(
         "" => None,
         of => Some(of.parse().map_err(|_| here.not_found(en::NO_SUCH_CONVERSATION))?),
     };
-    let mut found = Found::default();
+    let (mut found, mut lists) = (Found::default(), Vec::new());
     for scope in all.iter().filter(|scope| only.as_ref().is_none_or(|only| only == *scope)) {
         let room = Room::open(here.clone(), scope.clone()).await;
         let searched = match room {
@@ -167,21 +168,19 @@ async fn find(
                 if total > 0 {
                     found.by_scope.push((scope.clone(), title.clone(), total));
                 }
-                found.hits.extend(hits.into_iter().map(|(stored, ranked)| Hit {
-                    stored,
-                    title: title.clone(),
-                    ranked,
-                }));
+                let hit = |(stored, ranked)| Hit { stored, title: title.clone(), ranked };
+                lists.push(hits.into_iter().map(hit).collect());
             }
         }
     }
-    found.hits.sort_by(|a, b| {
-        let place = |hit: &Hit| (hit.stored.ordered_at(), hit.stored.seq);
+    if asked.by == "fit" {
         let score = |hit: &Hit| hit.ranked.as_ref().map_or(0.0, |(score, _)| *score);
-        let by_score = score(b).total_cmp(&score(a));
-        by_score.then_with(|| place(b).cmp(&place(a)))
-    });
-    found.hits.truncate(SHOWN);
+        found.hits = best_of(lists, SHOWN, score);
+    } else {
+        found.hits = lists.into_iter().flatten().collect();
+        found.hits.sort_by_key(|hit| Reverse((hit.stored.ordered_at(), hit.stored.seq)));
+        found.hits.truncate(SHOWN);
+    }
     Ok(found)
 }
 

@@ -147,7 +147,7 @@ impl Ranker<'_> {
         }
     }
 
-    /// The best `n` visible turns with their scores, best first. Equal scores keep the order of the conversation.
+    /// The best `n` visible turns with their scores, best first. Of equal scores the newer one comes first.
     fn best_turns(
         &self,
         scratch: &Scratch,
@@ -195,7 +195,9 @@ impl Ranker<'_> {
         let seen = view.turns.get(turn)?;
         let slot = best_slot(view.turn_slots.get(turn)?, &scratch.scores)?;
         let passage = view.slot_of.binary_search(&(slot as u32)).ok()?;
-        let found = segment.passages.get(passage.checked_sub(part.first_passage)?)?;
+        let passage = passage.checked_sub(part.first_passage)?;
+        let found = segment.passages.get(passage)?;
+        let is_understood = segment.meanings.get(passage).is_some();
         let at = |list: &[f32]| list.get(slot).copied().unwrap_or_default();
         let topic = scratch.topic.get(seen.session as usize).copied().unwrap_or_default();
         Some(Hit {
@@ -208,7 +210,7 @@ impl Ranker<'_> {
             length: row.length,
             why: Why {
                 words: terms.iter().filter_map(|term| term.found(slot)).collect(),
-                alike: at(&scratch.sense),
+                alike: if is_understood { at(&scratch.sense) } else { 0. },
                 near: self.weights.near * self.words * at(&scratch.near),
                 sense: self.weights.sense * at(&scratch.sense),
                 around: self.weights.around * beside(&scratch.sense, slot),
@@ -270,7 +272,7 @@ impl BestTurns {
     }
 
     fn order(a: &(f32, usize), b: &(f32, usize)) -> std::cmp::Ordering {
-        b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+        b.0.total_cmp(&a.0).then(b.1.cmp(&a.1))
     }
 }
 

@@ -167,10 +167,11 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
         total.forgotten += report.forgotten;
         refused.extend(report.refused);
     }
+    let exit = finish(session, total, &refused)?;
     for scope in scopes {
-        understand::after_import(Arc::new(stores.open(scope).await?)).await?;
+        understand::after_import(Arc::new(stores.open(scope).await?)).await;
     }
-    finish(session, total, &refused)
+    Ok(exit)
 }
 
 /// Shows the sum of all results.

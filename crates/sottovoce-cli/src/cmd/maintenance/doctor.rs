@@ -273,7 +273,10 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
             let newest = store.read_tail(1).await;
             if newest.is_ok() {
                 let recall = Recall::new(Arc::new(store));
-                understood = recall.understood().await.unwrap_or_default();
+                match recall.understood().await {
+                    Ok(known) => understood = known,
+                    Err(error) => report.error("recall", &error),
+                }
             }
             newest
         }

@@ -20,7 +20,7 @@ Examples:
   sottovoce recall where did we go in May -n 3
   sottovoce recall Bruno --max-tokens 200     as many as 200 tokens hold
   sottovoce recall Bruno --json               one JSON object a message, with its score and why
-  sottovoce recall --understand               after an import: works out what all messages mean";
+  sottovoce recall --understand               after an import: encodes what all messages mean";
 
 /// Finds what was said earlier and fits a question, best first
 ///
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "T")]
     max_tokens: Option<u32>,
 
-    /// Works out what all messages mean, instead of asking; without, this is done by and by. Ctrl-C keeps what is done
+    /// Encodes all messages that have no meaning yet, and asks nothing. Ctrl-C keeps what is done
     #[arg(long, conflicts_with_all = ["text", "number", "max_tokens"])]
     understand: bool,
 }
@@ -71,7 +71,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if args.understand {
         let store = stores.open(session.scope.clone()).await?;
         let Understood { known, all, .. } = understand::all(Arc::new(store)).await?;
-        output::note(&understand::words(known, all));
+        match session.json {
+            true => output::json(&serde_json::json!({ "understood": known, "messages": all }))?,
+            false => output::note(&understand::words(known, all)),
+        }
         return Ok(Exit::Done);
     }
     let mut interrupt = Interrupt::listen()?;

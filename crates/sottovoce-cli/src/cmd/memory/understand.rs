@@ -53,15 +53,17 @@ pub(crate) async fn all(store: Arc<dyn ConversationStore>) -> Result<Understood,
     Ok(understood)
 }
 
-/// [`all`], where somebody watches. Elsewhere it is left to servers and to `recall`.
-pub(crate) async fn after_import(store: Arc<dyn ConversationStore>) -> Result<(), Failure> {
-    match stderr().is_terminal() {
-        true => all(store).await.map(drop),
-        false => Ok(()),
+/// Runs [`all`] if standard error is a terminal. Elsewhere it is left to servers and to `recall`. The import is done, so a
+/// failure is a warning.
+pub(crate) async fn after_import(store: Arc<dyn ConversationStore>) {
+    if stderr().is_terminal()
+        && let Err(failure) = all(store).await
+    {
+        failure.report();
     }
 }
 
-/// Works on what is missing for a moment, and keeps what was worked out of a conversation's index for the next question.
+/// Works on what is missing for a moment, and keeps it and the conversation's index for the next question.
 pub(crate) async fn save(recall: &Recall) {
     let begun = Instant::now();
     let saved = async {
