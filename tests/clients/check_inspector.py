@@ -15,7 +15,7 @@ async def the_inspector_has_nothing_to_say_against_the_schemas():
         for era in ERAS:
             for target in (_started(store), _connected(server)):
                 listed = await _inspect(store, *target, "--protocol-era", era, "--method", "tools/list", "--strict")
-                assert len(listed["result"]["tools"]) == 7
+                assert len(listed["result"]["tools"]) == 10
                 assert not listed.get("schemaFindings"), listed["schemaFindings"]
 
 

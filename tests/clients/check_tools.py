@@ -7,6 +7,7 @@ from sottovoce import WAYS, Store, client, done, make_context, refused
 
 CONTEXT, CHAT, PRESET, HISTORY = "context-manage", "context-chat", "personality-preset-manage", "conversation-manage"
 SEARCH, ARTIFACT = "context-search", "artifact-read"
+RECALL, REMEMBER, FORGET = "recall", "remember", "forget"
 
 
 async def every_action_of_every_tool_answers_as_its_schema_says():
@@ -18,11 +19,13 @@ async def every_action_of_every_tool_answers_as_its_schema_says():
                     jsonschema.Draft202012Validator.check_schema(tool.input_schema)
                     jsonschema.Draft202012Validator.check_schema(tool.output_schema)
                     assert tool.title and tool.description and tool.annotations
-                    assert tool.annotations.read_only_hint == (tool.name in (SEARCH, ARTIFACT))
-                assert set(tools) == {CONTEXT, CHAT, PRESET, HISTORY, "context-remember", SEARCH, ARTIFACT}
+                    assert tool.annotations.read_only_hint == (tool.name in (SEARCH, ARTIFACT, RECALL))
+                memory = {RECALL, REMEMBER, FORGET}
+                assert set(tools) == {CONTEXT, CHAT, PRESET, HISTORY, "context-remember", SEARCH, ARTIFACT} | memory
                 await _contexts(c)
                 await _presets(c)
                 await _history(c)
+                await _memory(c)
 
 
 async def _contexts(c):
@@ -116,3 +119,22 @@ async def _history(c):
     assert (await done(c, ARTIFACT, contextId=context))["artifacts"] == []
     for wrong in ({}, {"contextId": context, "artifactId": "abcd1234"}, {"contextId": "nobody", "artifactId": "abcd1234"}):
         assert (await refused(c, ARTIFACT, **wrong)).startswith("Error: "), wrong
+
+
+async def _memory(c):
+    said = "We got a hamster and called it Pixel."
+    stored = await done(c, REMEMBER, text=said)
+    assert stored["scope"] == "named/mcp-memory" and stored["id"] == "conv-1"
+    found = await done(c, RECALL, words="What is the hamster called?", limit=1)
+    assert found["passages"][0]["text"] == said and found["passages"][0]["scope"] == stored["scope"]
+    which = {"ids": [stored["id"]], "scope": stored["scope"]}
+    plan = await done(c, FORGET, confirmed=False, **which)
+    assert plan["ids"] == [stored["id"]] and plan["messages"] == [{"id": stored["id"], "text": said}]
+    assert (await done(c, FORGET, confirmed=True, **which))["ids"] == [stored["id"]]
+    assert (await done(c, RECALL, words="hamster", scope=stored["scope"]))["passages"] == []
+    for tool, wrong in (
+        (RECALL, {}), (RECALL, {"words": " "}), (RECALL, {"words": "x", "limit": 51}), (RECALL, {"words": "x", "scope": "dm/42"}),
+        (REMEMBER, {"text": ""}), (REMEMBER, {"text": "x", "scope": "nobody"}),
+        (FORGET, {"ids": ["conv-1"], "confirmed": True}), (FORGET, {**which, "ids": [], "confirmed": True}), (FORGET, which),
+    ):
+        assert (await refused(c, tool, **wrong)).startswith("Error: "), (tool, wrong)

@@ -39,7 +39,7 @@ async def main():
         assert begun.protocolVersion == "2025-11-25" and begun.serverInfo.name == "sottovoce" and begun.instructions
         await c.send_ping()
         tools = [tool.name for tool in (await c.list_tools()).tools]
-        assert len(tools) == 7, tools
+        assert len(tools) == 10, tools
         made = await c.call_tool("context-manage", {"action": "create", "name": "Mira", "systemPrompt": "You are Mira."})
         context = made.structuredContent["contextId"]
         uri = f"mcp-llm-generator://context/{context}"

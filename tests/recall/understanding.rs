@@ -2,7 +2,6 @@
 #![cfg(feature = "meaning")]
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use proptest::prelude::*;
 use sottovoce::context::recall::Recall;
@@ -104,40 +103,6 @@ async fn segments(store: &FileConversationStore) -> Vec<Vec<u8>> {
         segments.extend(segment.map(|bytes| bytes.to_vec()));
     }
     segments
-}
-
-#[test]
-fn what_is_forgotten_while_the_next_message_is_encoded_leaves_nothing_in_its_meaning() {
-    block_on(async {
-        for forgotten in [2, 4, 6, 9, 12, 15, 18, 21] {
-            let home = Home::new();
-            let store = home.open().await;
-            for at in 0..12 {
-                home.say(&store, SAID[at], SAID[(at + 5) % 12]).await;
-            }
-            let ours = recall(&store);
-            let forget = async {
-                let wait = move || std::thread::sleep(Duration::from_millis(forgotten * 5));
-                tokio::task::spawn_blocking(wait).await.unwrap();
-                store.forget(&[forgotten..=forgotten]).await.unwrap();
-                // A question brings the index up to date, so that nothing later tells it of the forgetting.
-                find(&ours, "What is our pet called?", 5).await;
-            };
-            tokio::join!(understand_all(&ours), forget);
-            understand_all(&ours).await;
-            ours.save().await.unwrap();
-            let lived = segments(&store).await;
-            let state = store.state().await.unwrap();
-            store.commit(Batch::new(&state).remove(DocumentId::Segment(0))).await.unwrap();
-            let fresh = recall(&home.open().await);
-            understand_all(&fresh).await;
-            fresh.save().await.unwrap();
-            assert!(
-                lived == segments(&store).await,
-                "{forgotten} is still in the next one's meaning"
-            );
-        }
-    });
 }
 
 #[test]

@@ -271,6 +271,7 @@ impl Recall {
                 match recall.go_on(understood).await {
                     Ok(0) => return,
                     Ok(more) => understood += more,
+                    Err(Error::ShuttingDown) => return,
                     Err(error) => {
                         tracing::warn!(%error, "could not save the index of what was said");
                         return;

@@ -1,7 +1,10 @@
 //! Giving messages their meanings, while nobody waits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
+
+use sottovoce_recall::Meaning;
 
 use super::block::is_indexed;
 use super::index::Recall;
@@ -9,6 +12,9 @@ use super::{meaning, text};
 use crate::error::Result;
 use crate::store::record::document::block_of;
 use crate::store::{StoredMessage, blocking};
+
+/// Messages by number, with their passages in bytes of their texts.
+type Wanted = Vec<(u64, Vec<Range<usize>>)>;
 
 /// How far the meanings of a conversation's messages are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,54 +52,64 @@ impl Recall {
         if !meaning::IS_IN {
             return Ok(0);
         }
-        let (removals, wanted) = {
-            let mut loaded = self.hold().await;
-            loaded.refresh(self.store()).await?;
-            let most = n.saturating_add(failed.len());
-            blocking(move || {
-                loaded.index.refresh();
-                Ok((loaded.removals, loaded.index.without_meaning(most)))
-            })
-            .await?
-        };
-        let mut wanted: Vec<_> =
-            wanted.into_iter().filter(|(seq, _)| !failed.contains(seq)).collect();
-        wanted.truncate(n);
+        let (removals, wanted) = self.without_meaning(n, &failed).await?;
         let mut meanings = HashMap::new();
         for (seq, passages) in &wanted {
-            let read = self.store().read_seqs(seq.saturating_sub(1).max(1)..=*seq).await?;
-            failed.insert(*seq);
-            let mut messages = read.messages;
-            let Some(place) = messages.iter().position(|stored| stored.seq == *seq) else {
-                continue;
-            };
-            let stored = messages.swap_remove(place);
-            let before = messages.pop().filter(|before| is_right_before(before, &stored));
-            let Ok(whole) = text::whole(&**self.store(), &stored).await else { continue };
-            let passages = passages.clone();
-            let vectors = blocking(move || {
-                let before = before.as_ref().map(|before| &before.message);
-                let text = whole.as_ref().map_or(&*stored.message.content, |whole| &whole.text);
-                Ok(meaning::of_passages(before, &stored.message, text, &passages))
-            })
-            .await?;
-            if let Some(vectors) = vectors {
-                failed.remove(seq);
-                meanings.insert(*seq, vectors);
+            match self.encode(*seq, passages.clone()).await? {
+                Some(vectors) => drop(meanings.insert(*seq, vectors)),
+                None => drop(failed.insert(*seq)),
             }
         }
+        self.keep(removals, &meanings).await;
+        Ok(wanted.len())
+    }
+
+    /// The newest `n` messages without meanings, with their passages, and how often anything was taken out before.
+    async fn without_meaning(&self, n: usize, failed: &HashSet<u64>) -> Result<(u64, Wanted)> {
+        let mut loaded = self.hold().await;
+        loaded.refresh(self.store()).await?;
+        let most = n.saturating_add(failed.len());
+        let (removals, mut wanted) = blocking(move || {
+            loaded.index.refresh();
+            Ok((loaded.removals, loaded.index.without_meaning(most)))
+        })
+        .await?;
+        wanted.retain(|(seq, _)| !failed.contains(seq));
+        wanted.truncate(n);
+        Ok((removals, wanted))
+    }
+
+    /// The meanings of a message's passages; `None` if it cannot be read.
+    async fn encode(&self, seq: u64, passages: Vec<Range<usize>>) -> Result<Option<Vec<Meaning>>> {
+        let read = self.store().read_seqs(seq.saturating_sub(1).max(1)..=seq).await?;
+        let mut messages = read.messages;
+        let Some(place) = messages.iter().position(|stored| stored.seq == seq) else {
+            return Ok(None);
+        };
+        let stored = messages.swap_remove(place);
+        let before = messages.pop().filter(|before| is_right_before(before, &stored));
+        let Ok(whole) = text::whole(&**self.store(), &stored).await else { return Ok(None) };
+        blocking(move || {
+            let before = before.as_ref().map(|before| &before.message);
+            let text = whole.as_ref().map_or(&*stored.message.content, |whole| &whole.text);
+            Ok(meaning::of_passages(before, &stored.message, text, &passages))
+        })
+        .await
+    }
+
+    /// Takes meanings into the index, unless anything was taken out since they were wanted: a message tells of the one
+    /// before it, which may be gone.
+    async fn keep(&self, removals: u64, meanings: &HashMap<u64, Vec<Meaning>>) {
         let mut loaded = self.hold().await;
         if loaded.removals != removals {
-            // A message tells of the one before it, which may be gone.
-            return Ok(wanted.len());
+            return;
         }
-        loaded.index.set_meanings(&meanings);
+        loaded.index.set_meanings(meanings);
         for seq in meanings.keys() {
             if let Some(extent) = loaded.extent(block_of(*seq)) {
                 extent.unwritten_meanings += 1;
             }
         }
-        Ok(wanted.len())
     }
 }
 
@@ -104,4 +120,39 @@ fn is_right_before(before: &StoredMessage, stored: &StoredMessage) -> bool {
         && before.seq + 1 == stored.seq
         && before.message.thread_id == stored.message.thread_id
         && block_of(before.seq) == block_of(stored.seq)
+}
+
+#[cfg(all(test, feature = "meaning"))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::EncryptionKey;
+    use crate::context::recall::RecallQuery;
+    use crate::message::{ChatMessage, ChatRole};
+    use crate::store::{ConversationStore, StoreBackend, StoreOptions};
+
+    #[tokio::test]
+    async fn what_is_forgotten_while_the_next_message_is_encoded_leaves_nothing_in_its_meaning() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = EncryptionKey::from_secret("a secret of the tests").unwrap();
+        let store = Arc::new(StoreOptions::new(key).open(folder.path()).await.unwrap());
+        let now = store.clock().now();
+        for text in ["The code is 4711.", "Of the garage.", "Thank you."] {
+            store.append_message(ChatMessage::new(ChatRole::User, text, &now)).await.unwrap();
+        }
+        let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
+        let (removals, wanted) = recall.without_meaning(9, &HashSet::new()).await.unwrap();
+        let mut meanings = HashMap::new();
+        for (seq, passages) in wanted {
+            meanings.insert(seq, recall.encode(seq, passages).await.unwrap().unwrap());
+        }
+        store.forget(&[1..=1]).await.unwrap();
+        // A question brings the index up to date, so that nothing later tells it of the forgetting.
+        recall.find_in(&RecallQuery::new("Which code?", now, 5), None).await.unwrap();
+        recall.keep(removals, &meanings).await;
+        assert_eq!(recall.understood().await.unwrap().known, 0);
+        assert_eq!(recall.understand(9).await.unwrap(), 2);
+        assert_eq!(recall.understood().await.unwrap().known, 2);
+    }
 }
