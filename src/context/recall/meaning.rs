@@ -41,28 +41,25 @@ pub(super) fn of_question(text: &str, earlier: Option<&str>) -> Option<Meant> {
     Some(Meant { vector: Zeroizing::new(of(&both)?), goes_on: true })
 }
 
-/// What the passages of a message's text mean, told after the end of the message `before`. Speakers that are known are
+/// What a passage of a message's text means, told after the end of the message `before`. Speakers that are known are
 /// named: what “I” did is asked for by their names.
-pub(super) fn of_passages(
+pub(super) fn of_passage(
     before: Option<&ChatMessage>,
     message: &ChatMessage,
     text: &str,
-    passages: &[Range<usize>],
-) -> Option<Vec<Meaning>> {
-    let before = before.map(|before| {
-        let text = &*before.content;
-        let start = text.char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
-        named(before, text.get(start..).unwrap_or_default())
-    });
-    let of_passage = |passage: &Range<usize>| {
-        let text = named(message, text.get(passage.clone()).unwrap_or_default());
-        let with_before = match &before {
-            None => None,
-            Some(before) => Some(of(&Zeroizing::new([before, " ", &*text].concat()))?),
-        };
-        Some(Meaning::new(&of(&text)?, with_before.as_ref()))
+    passage: Range<usize>,
+) -> Option<Meaning> {
+    let text = named(message, text.get(passage)?);
+    let with_before = match before {
+        None => None,
+        Some(before) => {
+            let end = &*before.content;
+            let start = end.char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
+            let before = named(before, end.get(start..).unwrap_or_default());
+            Some(of(&Zeroizing::new([&*before, " ", &*text].concat()))?)
+        }
     };
-    passages.iter().map(of_passage).collect()
+    Some(Meaning::new(&of(&text)?, with_before.as_ref()))
 }
 
 /// Words of a message after the name of its speaker, if it is known.

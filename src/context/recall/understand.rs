@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use sottovoce_recall::Meaning;
@@ -89,12 +90,23 @@ impl Recall {
         let stored = messages.swap_remove(place);
         let before = messages.pop().filter(|before| is_right_before(before, &stored));
         let Ok(whole) = text::whole(&**self.store(), &stored).await else { return Ok(None) };
-        blocking(move || {
-            let before = before.as_ref().map(|before| &before.message);
-            let text = whole.as_ref().map_or(&*stored.message.content, |whole| &whole.text);
-            Ok(meaning::of_passages(before, &stored.message, text, &passages))
-        })
-        .await
+        let told = Arc::new((before, stored, whole));
+        let mut meanings = Vec::with_capacity(passages.len());
+        for passage in passages {
+            let told = Arc::clone(&told);
+            // One by one: a host that ends waits for what has begun.
+            let meaning = blocking(move || {
+                let (before, stored, whole) = &*told;
+                let before = before.as_ref().map(|before| &before.message);
+                let text = whole.as_ref().map_or(&*stored.message.content, |whole| &whole.text);
+                Ok(meaning::of_passage(before, &stored.message, text, passage))
+            });
+            match meaning.await? {
+                Some(meaning) => meanings.push(meaning),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(meanings))
     }
 
     /// Takes meanings into the index, unless anything was taken out since they were wanted: a message tells of the one
@@ -124,8 +136,6 @@ fn is_right_before(before: &StoredMessage, stored: &StoredMessage) -> bool {
 
 #[cfg(all(test, feature = "meaning"))]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::EncryptionKey;
     use crate::context::recall::RecallQuery;
