@@ -177,7 +177,7 @@ def plot(file, curves):
         axis.minorticks_off()
         axis.grid(color="0.9")
     axes[0][0].set_ylabel("% of the answers found")
-    axes[0][-1].legend(loc="lower right")
+    axes[0][0].legend(loc="lower right")
     figure.tight_layout()
     figure.savefig(file, metadata={"Date": None})
 
