@@ -1,5 +1,6 @@
 //! State shared by all clients: the store, the access rules and the channel of change notices.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,10 @@ use rmcp::service::RequestContext;
 use sottovoce::config::OpenConversations;
 use sottovoce::context::recall::Recall;
 use sottovoce::persona::{PersonaConversation, PersonaFailure, PersonaRegistry};
-use sottovoce::{Config, Conversation, Error, FileConversationStore, Result, Scope};
+use sottovoce::store::ForgetReport;
+use sottovoce::{
+    Config, Conversation, ConversationStore, Error, FileConversationStore, Result, Scope,
+};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
@@ -177,6 +181,18 @@ impl Hub {
         match &target.context {
             Some(context) => self.registry.open(&context.id).await,
             None => self.conversations.store(&target.scope).await,
+        }
+    }
+
+    /// Forgets the messages with these numbers. A conversation that is open must forget them too.
+    pub(crate) async fn forget(
+        &self,
+        target: &Target,
+        seqs: &[RangeInclusive<u64>],
+    ) -> Result<ForgetReport> {
+        match self.conversations.known(&target.scope) {
+            Some(conversation) => conversation.forget(seqs).await,
+            None => self.store(target).await?.forget(seqs).await,
         }
     }
 

@@ -262,16 +262,11 @@ impl Index {
         self.entries().map(|entry| entry.segment.with_meaning()).sum()
     }
 
-    /// Sets what turns mean: by number, one for each passage. Returns the numbers of the segments that changed.
-    pub fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Meaning>>) -> Vec<u64> {
-        for entry in &mut self.tail {
+    /// Sets what turns mean: by number, one for each passage.
+    pub fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Meaning>>) {
+        for entry in self.packs.values_mut().chain(&mut self.tail) {
             entry.segment.set_meanings(meanings);
         }
-        let changed = self
-            .packs
-            .iter_mut()
-            .filter_map(|(number, entry)| entry.segment.set_meanings(meanings).then_some(*number));
-        changed.collect()
     }
 
     /// Indexes the turns that were noted. A question does it too; a host may do it while nobody waits.

@@ -4,9 +4,9 @@
 //! bytes and fetches the messages that a [`Hit`] names. The same turns and the same question give the same bytes and
 //! the same order.
 //!
-//! A turn is cut into passages of at most 25 words. A passage's score is a weighted sum of seven features: the
-//! question's words in it and near it, what it and the passages beside it mean, its session's topic, its speaker, its
-//! day, and whether a person said it. What passages mean is told by the vectors of a sentence encoder that the caller
+//! A turn is cut into passages of at most 25 words. A passage's score is a weighted sum of eight features: the
+//! question's words in it and near it, what it means, what the passages beside it mean, whether it tells something, its
+//! session's topic, its speaker, its day, and whether a person said it. What passages mean is told by the vectors of a sentence encoder that the caller
 //! has; without them, words rank alone. A turn's score is its best passage's.
 //!
 //! ```

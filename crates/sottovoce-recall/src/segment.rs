@@ -152,29 +152,21 @@ impl Segment {
         )
     }
 
-    /// Whether all its turns have meanings.
-    pub fn is_understood(&self) -> bool {
-        self.with_meaning() == self.len()
-    }
-
     /// How many turns have meanings.
     pub(crate) fn with_meaning(&self) -> usize {
         self.turn_passages().filter(|(_, range)| self.meanings.get(range.start).is_some()).count()
     }
 
-    /// Sets what turns mean, one for each of their passages. Returns whether any of them is here.
-    pub(crate) fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Meaning>>) -> bool {
+    /// Sets what turns mean, one for each of their passages.
+    pub(crate) fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Meaning>>) {
         let mut places = Vec::new();
         for (turn, range) in self.turn_passages() {
             let found = meanings.get(&turn.seq).filter(|found| found.len() == range.len());
             places.extend(found.map(|found| (range, found)));
         }
-        for (range, found) in &places {
-            for (passage, meaning) in range.clone().zip(*found) {
-                self.meanings.set_meaning(passage, meaning);
-            }
+        for (passage, meaning) in places.into_iter().flat_map(|(range, found)| range.zip(found)) {
+            self.meanings.set_meaning(passage, meaning);
         }
-        !places.is_empty()
     }
 
     pub(crate) fn speaker(&self, turn: &TurnRow) -> Option<&str> {

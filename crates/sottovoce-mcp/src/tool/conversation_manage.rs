@@ -160,11 +160,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         Action::List => list(&store, &target.id, &given).await?,
         Action::Delete => {
             let seqs = named(&store, &given).await?;
-            let forgotten = match hub.conversations.known(&target.scope) {
-                // The open conversation must forget these messages too.
-                Some(conversation) => conversation.forget(&seqs).await?,
-                None => store.forget(&seqs).await?,
-            };
+            let forgotten = hub.forget(&target, &seqs).await?;
             let count = forgotten.removed.len();
             let message = format!("{count} messages were deleted permanently");
             let deleted = Some(Deleted { count, status: "deleted" });

@@ -98,11 +98,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         }
         return json(&Output { success: true, message, ids, messages, along: None });
     }
-    let forgotten = match hub.conversations.known(&target.scope) {
-        // The open conversation must forget these messages too.
-        Some(conversation) => conversation.forget(&seqs).await?,
-        None => store.forget(&seqs).await?,
-    };
+    let forgotten = hub.forget(&target, &seqs).await?;
     hub.publish(Change::Updated(resources::CONTEXTS.to_owned()));
     hub.publish(Change::Updated(resources::context_uri(&target.id)));
     json(&Output {

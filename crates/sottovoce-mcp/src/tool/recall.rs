@@ -93,7 +93,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         )));
     }
     let targets = match &given.scope {
-        Some(scope) => vec![hub.memory(Some(scope)).await?],
+        Some(scope) => vec![hub.target(scope).await?],
         None => all(hub, false).await?,
     };
     let query = RecallQuery::new(&given.words, hub.conversations.clock().now(), limit);

@@ -304,7 +304,9 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                 ),
                 None => {
                     report.good("store", "the newest end is sound");
-                    recall(report, understood);
+                    if understood.all > 0 {
+                        report.good("recall", understand::words(understood));
+                    }
                 }
                 Some(first) => {
                     let (advice, fix) = match newest
@@ -340,17 +342,6 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                 error => report.error("store", &error),
             }
         }
-    }
-}
-
-fn recall(report: &mut Report, Understood { known, all, .. }: Understood) {
-    let words = understand::words(known, all);
-    match known < all {
-        true => {
-            report.good("recall", format!("{words}; the others are found by their words alone"))
-        }
-        false if all > 0 => report.good("recall", words),
-        false => {}
     }
 }
 

@@ -70,10 +70,11 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     if args.understand {
         let store = stores.open(session.scope.clone()).await?;
-        let Understood { known, all, .. } = understand::all(Arc::new(store)).await?;
+        let understood = understand::all(Arc::new(store)).await?;
+        let Understood { known, all, .. } = understood;
         match session.json {
             true => output::json(&serde_json::json!({ "understood": known, "messages": all }))?,
-            false => output::note(&understand::words(known, all)),
+            false => output::note(&understand::words(understood)),
         }
         return Ok(Exit::Done);
     }
@@ -90,11 +91,14 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let (recall, found) = interrupt.or("", find).await??;
     output::skipped(&found.skipped);
-    understand::note(recall.understood().await?);
+    let understood = recall.understood().await?;
+    if understood.known < understood.all {
+        output::note(&understand::words(understood));
+    }
     for hit in &found.hits {
         show(session, hit)?;
     }
-    understand::save(&recall).await;
+    understand::go_on(&recall).await;
     if found.hits.is_empty() {
         output::note("nothing was found");
         return Ok(Exit::Problems);

@@ -9,7 +9,7 @@ use sottovoce::context::recall::{
 use sottovoce::{Scope, StoredMessage, with_causes};
 use zeroize::Zeroizing;
 
-use crate::cmd::memory::scopes;
+use crate::cmd::memory::{scopes, understand};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::message_row::MessageRow;
@@ -142,9 +142,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         show(session, &Hit { scope, stored, around }, &args, at == 0)?;
     }
     for (_, recall) in &searched {
-        if let Err(error) = recall.save().await {
-            output::warning(&format!("the index could not be kept: {error}"));
-        }
+        understand::keep(recall).await;
     }
     if shown == 0 {
         output::note("no message has all of this; `sottovoce recall` finds what fits best");

@@ -64,25 +64,28 @@ pub(crate) async fn after_import(store: Arc<dyn ConversationStore>) {
 }
 
 /// Works on what is missing for a moment, and keeps it and the conversation's index for the next question.
-pub(crate) async fn save(recall: &Recall) {
+pub(crate) async fn go_on(recall: &Recall) {
     let begun = Instant::now();
-    let saved = async {
+    let work = async {
         while begun.elapsed() < SHORTLY && recall.understand(1).await? > 0 {}
         recall.save().await
     };
-    if let Err(error) = saved.await {
+    warn(work.await);
+}
+
+/// Keeps what was worked out of a conversation's index for the next question.
+pub(crate) async fn keep(recall: &Recall) {
+    warn(recall.save().await);
+}
+
+fn warn(saved: sottovoce::Result<()>) {
+    if let Err(error) = saved {
         output::warning(&format!("the index could not be kept: {error}"));
     }
 }
 
-/// Tells how much is missing.
-pub(crate) fn note(Understood { known, all, .. }: Understood) {
-    if known < all {
-        output::note(&format!("{}; the others are found by their words alone", words(known, all)));
-    }
-}
-
-/// How many messages are understood, in words.
-pub(crate) fn words(known: usize, all: usize) -> String {
-    format!("understood: {known} of {}", output::messages(all))
+/// How many messages are understood, in words, and what that means for the others.
+pub(crate) fn words(Understood { known, all, .. }: Understood) -> String {
+    let others = if known < all { "; the others are found by their words alone" } else { "" };
+    format!("understood: {known} of {}{others}", output::messages(all))
 }
