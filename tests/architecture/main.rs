@@ -174,8 +174,8 @@ fn no_room_uses_one_above_it() {
 #[test]
 fn no_circle_has_more_than_two_files() {
     let beside = [
-        "sottovoce-connections",
-        "sottovoce-http",
+        "sottovoce-net",
+        "sottovoce-team-server",
         "sottovoce-import",
         "sottovoce-page",
         "sottovoce-serve",

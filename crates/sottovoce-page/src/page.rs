@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sottovoce::config::OpenConversations;
 use sottovoce::{Clock, Config, EncryptionKey};
-use sottovoce_connections::Listener;
+use sottovoce_net::Listener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -53,7 +53,7 @@ pub enum PageError {
     /// The certificate or its key cannot be used.
     #[cfg(feature = "tls")]
     #[error(transparent)]
-    Tls(#[from] sottovoce_connections::TlsError),
+    Tls(#[from] sottovoce_net::TlsError),
     /// The system gave no random bytes for the link.
     #[error("the system gave no random bytes")]
     NoRandomness(#[source] getrandom::Error),

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONNECTION, HeaderValue, REFRESH, SET_COOKIE};
 use http::{HeaderMap, Method, Request, StatusCode};
 use hyper::body::Incoming;
-use sottovoce_connections::{Client, ConnectionLimits, Listener, ReadError, accept};
+use sottovoce_net::{Client, ConnectionLimits, Listener, ReadError, accept};
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
@@ -290,7 +290,7 @@ async fn read(body: Incoming) -> Result<Form, Failure> {
         ReadError::TooSlow => Failure::Plain(StatusCode::REQUEST_TIMEOUT, en::BODY_TOO_SLOW),
         ReadError::Incomplete => Failure::Plain(StatusCode::BAD_REQUEST, en::BODY_TOO_SLOW),
     };
-    let bytes = sottovoce_connections::read(body, LONGEST_BODY, BODY).await.map_err(refused)?;
+    let bytes = sottovoce_net::read(body, LONGEST_BODY, BODY).await.map_err(refused)?;
     Ok(Form { bytes })
 }
 
@@ -299,7 +299,7 @@ async fn respond(
     door: Arc<Door>,
     request: Request<Incoming>,
     client: Client,
-) -> http::Response<sottovoce_connections::Body> {
+) -> http::Response<sottovoce_net::Body> {
     let answered = door.answer(request, || client.admit()).await;
     let mut response = answered.unwrap_or_else(Failure::into_response);
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {

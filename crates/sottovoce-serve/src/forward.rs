@@ -17,7 +17,7 @@ use sottovoce::conversation::ErrorKind;
 use sottovoce::http::client_builder;
 use sottovoce::model::{ModelFailure, ModelServer};
 use sottovoce::{Config, Error, Result};
-use sottovoce_connections::{Body, Sender, pieces};
+use sottovoce_net::{Body, Sender, pieces};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;

@@ -10,7 +10,7 @@ use http::{HeaderMap, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use sottovoce::conversation::HostTurn;
 use sottovoce::{Error, Scope};
-use sottovoce_connections::{Body, Client, ReadError, read};
+use sottovoce_net::{Body, Client, ReadError, read};
 use tokio::sync::oneshot;
 
 use crate::access::{Access, Refusal};

@@ -2,7 +2,7 @@
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use sottovoce_connections::Body;
+use sottovoce_net::Body;
 
 /// An answer as JSON.
 pub(crate) fn json(status: StatusCode, value: &impl serde::Serialize) -> Response<Body> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sottovoce::config::OpenConversations;
-use sottovoce_connections::{ConnectionLimits, accept};
+use sottovoce_net::{ConnectionLimits, accept};
 use tokio_util::sync::CancellationToken;
 
 use crate::forward::UNREAD;

@@ -2,7 +2,7 @@
 //!
 //! The store stays the place where everything is read and written: a turn never waits for the server. What is said in a shared
 //! conversation is sealed on this device with a key that members give each other in links, appended to the server's log, and
-//! stored by every other member who asks for what is new. The server is that of the crate `sottovoce-http`.
+//! stored by every other member who asks for what is new. The server is that of the crate `sottovoce-team-server`.
 //!
 //! A host keeps [`Teams`] at work beside its turns:
 //!

@@ -20,15 +20,13 @@ const WAITING: usize = 16;
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// A page is sent whole. What takes longer is sent as it comes; if the browser leaves, it is dropped.
-pub(super) async fn sent(mut body: Body) -> sottovoce_connections::Body {
+pub(super) async fn sent(mut body: Body) -> sottovoce_net::Body {
     if body.size_hint().exact().is_some() {
         let whole = body.collect().await;
-        return whole.map_or_else(
-            |_| sottovoce_connections::Body::empty(),
-            |whole| whole.to_bytes().into(),
-        );
+        return whole
+            .map_or_else(|_| sottovoce_net::Body::empty(), |whole| whole.to_bytes().into());
     }
-    let (sender, pieces) = sottovoce_connections::pieces(WAITING);
+    let (sender, pieces) = sottovoce_net::pieces(WAITING);
     tokio::spawn(async move {
         loop {
             let frame = tokio::select! {

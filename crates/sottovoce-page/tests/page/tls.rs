@@ -18,8 +18,7 @@ use crate::harness::config;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn over_tls_the_cookie_is_secure_and_other_names_are_refused() {
-    let folder =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../sottovoce-connections/tests/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sottovoce-net/tests/fixtures");
     let [certificate, key] = ["localhost.pem", "localhost.key.pem"].map(|name| folder.join(name));
     let root = tempfile::tempdir().unwrap();
     let config = config(root.path(), &[("PAGE__TOKEN", "a long secret for this page")]);

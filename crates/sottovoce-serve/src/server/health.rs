@@ -8,7 +8,7 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use sottovoce::config::OpenConversations;
-use sottovoce_connections::{Body, Client};
+use sottovoce_net::{Body, Client};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;

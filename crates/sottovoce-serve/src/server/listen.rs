@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce_connections::Listener;
+use sottovoce_net::Listener;
 
 use crate::access::Access;
 
@@ -56,7 +56,7 @@ pub enum ListenError {
     /// The certificate or its key cannot be used.
     #[cfg(feature = "tls")]
     #[error(transparent)]
-    Tls(#[from] sottovoce_connections::TlsError),
+    Tls(#[from] sottovoce_net::TlsError),
 }
 
 /// A server that is bound to its address but does not answer yet.

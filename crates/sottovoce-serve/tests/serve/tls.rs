@@ -15,8 +15,7 @@ use crate::harness::Served;
 
 /// A certificate of localhost that is valid for a hundred years, and its key.
 fn files() -> [PathBuf; 2] {
-    let folder =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../sottovoce-connections/tests/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sottovoce-net/tests/fixtures");
     ["localhost.pem", "localhost.key.pem"].map(|name| folder.join(name))
 }
 

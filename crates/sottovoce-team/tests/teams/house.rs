@@ -8,11 +8,11 @@ use jiff::SignedDuration;
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ConversationStore, FileConversationStore, ManualClock, Scope,
 };
-use sottovoce_http::api::Secret;
-use sottovoce_http::{DatabaseOptions, Limits, Rate, Team, listen, open_database, serve};
 use sottovoce_sync::testing::MemoryRemote;
 use sottovoce_sync::{Conversations, Problem, SyncReport, SyncResult};
 use sottovoce_team::{Level, Link, Role, Teams};
+use sottovoce_team_server::api::Secret;
+use sottovoce_team_server::{DatabaseOptions, Limits, Rate, Team, listen, open_database, serve};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -122,7 +122,7 @@ impl Drop for House {
 }
 
 async fn postgres(url: &str) -> String {
-    let name = format!("test_{}", sottovoce_http::api::Id::random().unwrap());
+    let name = format!("test_{}", sottovoce_team_server::api::Id::random().unwrap());
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();

@@ -5,12 +5,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use sottovoce::with_causes;
-use sottovoce_http::{
-    DatabaseOptions, Limits, Team, listen, listen_plain, listen_tls, open_database, serve,
-};
 use sottovoce_sync::SyncError;
 use sottovoce_team::Link;
 use sottovoce_team_api::{NotASecret, Secret};
+use sottovoce_team_server::{
+    DatabaseOptions, Limits, Team, listen, listen_plain, listen_tls, open_database, serve,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::cmd::share::address;
@@ -158,7 +158,7 @@ fn make_folder(folder: &PathBuf) -> Result<(), Failure> {
     })
 }
 
-fn failure(error: &sottovoce_http::Error) -> Failure {
+fn failure(error: &sottovoce_team_server::Error) -> Failure {
     let help = error.help().unwrap_or("run the command again with --verbose");
     Failure::input(with_causes(error), help)
 }

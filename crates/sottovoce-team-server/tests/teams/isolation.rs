@@ -1,8 +1,8 @@
 //! Isolation: what belongs to another organisation or conversation answers like what does not exist
 
 use serde_json::{Value, json};
-use sottovoce_http::api::Id;
-use sottovoce_http::routes;
+use sottovoce_team_server::api::Id;
+use sottovoce_team_server::routes;
 
 use crate::harness::{Setup, engines, forgetting, message, rid};
 

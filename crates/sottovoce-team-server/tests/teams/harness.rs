@@ -9,12 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sottovoce::{Clock, ManualClock};
-use sottovoce_http::api::{Hex, Id, NewMember, Rid, Secret};
-use sottovoce_http::{
-    Database, DatabaseOptions, Limits, Listening, Quotas, Rate, Team, listen, open_database, serve,
-};
 use sottovoce_sync::testing::MemoryRemote;
 use sottovoce_sync::{Credentials, Remote};
+use sottovoce_team_server::api::{Hex, Id, NewMember, Rid, Secret};
+use sottovoce_team_server::{
+    Database, DatabaseOptions, Limits, Listening, Quotas, Rate, Team, listen, open_database, serve,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::http::{Answer, Connection};
@@ -337,7 +337,7 @@ pub(crate) fn forgetting(n: u64, of: &[u64]) -> Value {
 }
 
 pub(crate) fn base64(bytes: &[u8]) -> String {
-    serde_json::to_value(sottovoce_http::api::Sealed::from(bytes.to_vec()))
+    serde_json::to_value(sottovoce_team_server::api::Sealed::from(bytes.to_vec()))
         .unwrap()
         .as_str()
         .unwrap()

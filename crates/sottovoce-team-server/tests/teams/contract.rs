@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sottovoce_http::{
+use sottovoce_team_server::{
     Database, DatabaseOptions, Error, Outcome, RecordBatch, RecordRow, Row, Step, Value,
     open_database,
 };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use sottovoce::ManualClock;
-use sottovoce_http::api::Id;
+use sottovoce_team_server::api::Id;
 use tokio::time::Instant;
 
 use crate::harness::{

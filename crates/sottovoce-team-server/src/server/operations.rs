@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
-use sottovoce_connections::{Body, pieces};
+use sottovoce_net::{Body, pieces};
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::{

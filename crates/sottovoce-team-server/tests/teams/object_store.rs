@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use sottovoce_http::api::Id;
+use sottovoce_team_server::api::Id;
 use tokio::time::{Instant, sleep};
 
 use crate::faults::run;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use sottovoce_http::api;
-use sottovoce_http::routes;
+use sottovoce_team_server::api;
+use sottovoce_team_server::routes;
 
 use crate::harness::{Setup, engines, message};
 

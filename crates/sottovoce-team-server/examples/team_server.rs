@@ -1,4 +1,4 @@
-//! A server of teams: `cargo run -p sottovoce-http --example team_server -- 127.0.0.1:8473 DATABASE OBJECTS [CERTIFICATE KEY | plain]`
+//! A server of teams: `cargo run -p sottovoce-team-server --example team_server -- 127.0.0.1:8473 DATABASE OBJECTS [CERTIFICATE KEY | plain]`
 //!
 //! DATABASE is a `postgres://` URL, or the path of a SQLite file. OBJECTS is a folder for artifacts and packs, or the address of an object
 //! store. If there is no organisation yet, it creates one and prints its first owner. It speaks HTTPS with a certificate and its key, and
@@ -8,10 +8,10 @@
 
 use std::error::Error;
 
-use sottovoce_http::{
+use sottovoce_sync::{Credentials, open};
+use sottovoce_team_server::{
     DatabaseOptions, Limits, Rate, Team, listen, listen_plain, listen_tls, open_database, serve,
 };
-use sottovoce_sync::{Credentials, open};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         _ => return Err("a certificate needs its key".into()),
     };
-    let with_help = |error: sottovoce_http::Error| match error.help() {
+    let with_help = |error: sottovoce_team_server::Error| match error.help() {
         Some(help) => format!("{error}; {help}"),
         None => error.to_string(),
     };

@@ -4,7 +4,7 @@ use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
-use sottovoce_connections::Body;
+use sottovoce_net::Body;
 
 use crate::api::Problem;
 use crate::error::Error;

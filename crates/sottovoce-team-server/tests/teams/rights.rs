@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sottovoce_http::api::{Id, Secret};
-use sottovoce_http::{
+use sottovoce_team_server::api::{Id, Secret};
+use sottovoce_team_server::{
     Database, Load, Outcome, Positions, Rate, RecordBatch, Result, Step, Team, listen, routes,
     serve, statements,
 };
@@ -36,7 +36,7 @@ impl Database for Meanwhile {
         let is_lookup = steps[0].sql == statements::FIND_CALLERS;
         let asked = steps[0].values.first().cloned();
         let done = self.inner.transact(steps).await?;
-        if is_lookup && let Some(sottovoce_http::Value::List(keys)) = asked {
+        if is_lookup && let Some(sottovoce_team_server::Value::List(keys)) = asked {
             let armed = self
                 .armed
                 .lock()

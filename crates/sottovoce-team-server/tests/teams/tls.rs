@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sottovoce_http::{Error, listen, listen_plain, listen_tls};
+use sottovoce_team_server::{Error, listen, listen_plain, listen_tls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -20,8 +20,7 @@ const LOOPBACK: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
 /// A certificate of localhost that is valid for a hundred years, and its key.
 fn files() -> [PathBuf; 2] {
-    let folder =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../sottovoce-connections/tests/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sottovoce-net/tests/fixtures");
     ["localhost.pem", "localhost.key.pem"].map(|name| folder.join(name))
 }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use sottovoce_http::api::{Id, Secret};
 use sottovoce_sync::testing::MemoryRemote;
+use sottovoce_team_server::api::{Id, Secret};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::harness::{Engine, Setup, engines, forgetting, message};

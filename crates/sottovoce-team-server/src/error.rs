@@ -123,7 +123,7 @@ pub enum Error {
     /// The certificate or its key cannot be used.
     #[cfg(feature = "tls")]
     #[error(transparent)]
-    Tls(#[from] sottovoce_connections::TlsError),
+    Tls(#[from] sottovoce_net::TlsError),
     /// A file cannot be used.
     #[error("{}: {reason}", path.display())]
     File {

@@ -1,5 +1,5 @@
 //! Appends, batches and empty polls a second through the server, against bare PostgreSQL with the same statements in the same run:
-//! `SOTTOVOCE_POSTGRES=$(crates/sottovoce-http/start-postgres FOLDER) cargo bench -p sottovoce-http`
+//! `SOTTOVOCE_POSTGRES=$(crates/sottovoce-team-server/start-postgres FOLDER) cargo bench -p sottovoce-team-server`
 //!
 //! The clients, the server and PostgreSQL share this machine. `-- --records N` sets how many records the large table has, 0 for
 //! none; `-- --only WORDS` leaves out what has not these words in its title.
@@ -24,11 +24,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use sottovoce_http::api::{Id, NewMember, Sealed};
-use sottovoce_http::{
+use sottovoce_sync::testing::MemoryRemote;
+use sottovoce_team_server::api::{Id, NewMember, Sealed};
+use sottovoce_team_server::{
     DatabaseOptions, Limits, Quotas, Rate, Team, listen, open_database, serve, statements,
 };
-use sottovoce_sync::testing::MemoryRemote;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce_connections::{ConnectionLimits, Listener, accept};
+use sottovoce_net::{ConnectionLimits, Listener, accept};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Secret;

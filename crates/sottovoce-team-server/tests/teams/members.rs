@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use sottovoce_http::api::{Id, Secret};
+use sottovoce_team_server::api::{Id, Secret};
 
 use crate::harness::{Member, Setup, base64, engines, message};
 
