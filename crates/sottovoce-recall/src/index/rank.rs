@@ -1,6 +1,6 @@
 //! Ranking: the features of each passage, and the best passage of each turn.
 
-use std::ops::Range;
+use std::{ops::Range, panic::resume_unwind, thread};
 
 use zeroize::Zeroize;
 
@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     hit::{Hit, Why},
+    meaning::{Asked, Meanings},
     question::Question,
     time,
     turn::Role,
@@ -22,6 +23,9 @@ use crate::{
 const UNKNOWN_TELLS: f32 = 0.5;
 /// The rarity of all words of a question below which it is weak evidence.
 const STRONG: f32 = 10.;
+
+/// Slots from which on several threads compare meanings: a thread starts in the time of a thousand comparisons.
+const SHARED: usize = 16_384;
 
 /// Memory that one question leaves for the next. Lists are by slot, `topic` by session.
 #[derive(Default)]
@@ -82,31 +86,90 @@ fn sense(index: &Index, view: &View, question: &Question, scratch: &mut Scratch)
     renew(&mut scratch.sense, view.slots);
     renew(&mut scratch.tells, view.slots);
     let Some(asked) = &question.meaning else { return false };
-    let (mut sum, mut known, mut unknown) = (0., 0., Vec::new());
-    for (entry, part) in index.entries().zip(&view.parts) {
-        let slots = view.slot_of.get(part.first_passage..).unwrap_or_default();
-        let mut fits = entry.segment.meanings.fits(asked);
-        for slot in slots.iter().take(entry.segment.passages.len()).map(|slot| *slot as usize) {
-            let Some((tells, fits)) = fits.next().flatten() else {
-                unknown.push(slot);
-                continue;
-            };
-            (sum, known) = (sum + fits, known + 1.);
-            if let (Some(sense), Some(told)) =
-                (scratch.sense.get_mut(slot), scratch.tells.get_mut(slot))
-            {
-                (*sense, *told) = (fits, tells);
-            }
+    let segments = index.entries().map(|entry| &entry.segment);
+    let parts: Vec<(&Meanings, &[u32])> = segments
+        .zip(&view.parts)
+        .filter_map(|(segment, part)| {
+            let end = part.first_passage + segment.passages.len();
+            Some((&segment.meanings, view.slot_of.get(part.first_passage..end)?))
+        })
+        .collect();
+    let threads = match view.slots {
+        0..SHARED => 1,
+        _ => thread::available_parallelism().map_or(1, usize::from),
+    };
+    let mut rest = Fits { first: 0, sense: &mut scratch.sense, tells: &mut scratch.tells };
+    let fitting: Vec<Fitting> = thread::scope(|scope| {
+        let each = parts.len().div_ceil(threads).max(1);
+        let work = parts.chunks(each).filter_map(|parts| {
+            let last = parts.iter().rev().find_map(|(_, slots)| slots.last())?;
+            let mut fits = rest.take_until(*last as usize + 1)?;
+            let fill =
+                move |(meanings, slots): &(&Meanings, &[u32])| fits.fill(meanings, slots, asked);
+            Some(|| parts.iter().map(fill).collect::<Vec<_>>())
+        });
+        if threads == 1 {
+            return work.flat_map(|work| work()).collect();
         }
-    }
-    for slot in unknown {
+        let working: Vec<_> = work.map(|work| scope.spawn(work)).collect();
+        let done =
+            working.into_iter().map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        done.flatten().collect()
+    });
+    // By segment, so that the sum is the same with any number of threads.
+    let (sum, known) =
+        fitting.iter().fold((0., 0.), |(sum, known), part| (sum + part.sum, known + part.known));
+    for slot in fitting.iter().flat_map(|part| &part.unknown) {
         if let (Some(sense), Some(told)) =
-            (scratch.sense.get_mut(slot), scratch.tells.get_mut(slot))
+            (scratch.sense.get_mut(*slot), scratch.tells.get_mut(*slot))
         {
             (*sense, *told) = (sum / f32::max(known, 1.), UNKNOWN_TELLS);
         }
     }
     known > 0.
+}
+
+/// How well the passages from a slot on fit, and how likely they tell something.
+struct Fits<'a> {
+    first: usize,
+    sense: &'a mut [f32],
+    tells: &'a mut [f32],
+}
+
+/// What the passages of a segment fit in sum, how many have a meaning, and the slots of the others.
+#[derive(Default)]
+struct Fitting {
+    sum: f32,
+    known: f32,
+    unknown: Vec<usize>,
+}
+
+impl Fits<'_> {
+    /// Takes what is before a slot.
+    fn take_until(&mut self, slot: usize) -> Option<Self> {
+        let count = slot.checked_sub(self.first)?;
+        let sense = self.sense.split_off_mut(..count)?;
+        let tells = self.tells.split_off_mut(..count)?;
+        let first = std::mem::replace(&mut self.first, slot);
+        Some(Self { first, sense, tells })
+    }
+
+    fn fill(&mut self, meanings: &Meanings, slots: &[u32], asked: &Asked) -> Fitting {
+        let mut fitting = Fitting::default();
+        let fits = meanings.fits(asked).chain(std::iter::repeat(None));
+        for (fits, slot) in fits.zip(slots.iter().map(|slot| *slot as usize)) {
+            let Some((tells, fits)) = fits else {
+                fitting.unknown.push(slot);
+                continue;
+            };
+            (fitting.sum, fitting.known) = (fitting.sum + fits, fitting.known + 1.);
+            let at = slot - self.first;
+            if let (Some(sense), Some(told)) = (self.sense.get_mut(at), self.tells.get_mut(at)) {
+                (*sense, *told) = (fits, tells);
+            }
+        }
+        fitting
+    }
 }
 
 /// The better of the values beside a slot. Between two sessions lie empty slots.
