@@ -6,7 +6,7 @@ use std::fmt;
 use ::object_store::client::{HttpError, HttpErrorKind};
 use http::{Method, StatusCode};
 
-use crate::remote::error::ErrorKind;
+use crate::error::ErrorKind;
 
 /// The longest reason that is taken from another error, in characters.
 const LONGEST: usize = 200;

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::remote::error::Action;
-use crate::remote::name::{self, Names};
+use crate::error::Action;
+use crate::name::{self, Names};
 use crate::remote::{Remote, Result};
 
 /// How errors name this remote.

@@ -19,7 +19,7 @@ use sottovoce::http::client_builder;
 
 use super::answer::{Answer, Late, TooLong, checked_code, code};
 use crate::remote::MAX_OBJECT;
-use crate::remote::retry::SLOWEST;
+use crate::retry::SLOWEST;
 
 /// The time for a connection.
 const CONNECT: Duration = Duration::from_secs(10);

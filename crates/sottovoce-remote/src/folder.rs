@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rustix::fs::OFlags;
 
-use crate::remote::error::{Action, ErrorKind, RemoteError};
-use crate::remote::name::{self, Names};
+use crate::error::{Action, ErrorKind, RemoteError};
+use crate::name::{self, Names};
 use crate::remote::{MAX_OBJECT, Remote, Result};
 
 /// How the names of temporary files start. No object has such a name.

@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 
 use super::services::{connector, never, unusable};
 use super::{Listing, Server};
+use crate::credentials::Credentials;
 use crate::remote::Result;
-use crate::remote::credentials::Credentials;
 
 pub(crate) fn webdav(url: &Url, credentials: &Credentials) -> Result<Server> {
     let place = url.as_str().trim_end_matches('/').to_owned();

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 
-use sottovoce_sync::{Credentials, open};
+use sottovoce_remote::{Credentials, open};
 
 pub(crate) fn credentials(lines: &str) -> Credentials {
     let folder = tempfile::tempdir().unwrap();
@@ -51,7 +51,7 @@ fn an_address_of_another_form_is_refused() {
 
 #[cfg(all(feature = "s3", feature = "azure", feature = "gcs", feature = "webdav"))]
 mod servers {
-    use sottovoce_sync::{ErrorKind, open};
+    use sottovoce_remote::{ErrorKind, open};
 
     use super::credentials;
 

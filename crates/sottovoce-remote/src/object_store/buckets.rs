@@ -14,10 +14,10 @@ use ::object_store::path::Path;
 
 use super::services::{connector, error, never, unusable};
 use super::{Listing, Server};
+use crate::address::Bucket;
+use crate::credentials::Credentials;
+use crate::error::{ErrorKind, RemoteError};
 use crate::remote::Result;
-use crate::remote::address::Bucket;
-use crate::remote::credentials::Credentials;
-use crate::remote::error::{ErrorKind, RemoteError};
 
 fn refused(place: &str, wanted: &str) -> RemoteError {
     error(ErrorKind::Refused, place, &format!("there are no credentials; set {wanted}"))

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sottovoce_sync::{ErrorKind, MAX_NAMES};
+use sottovoce_remote::{ErrorKind, MAX_NAMES};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::fake_server::{Server, answer, chunk, empty_folder, soon};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use url::Url;
 
 #[cfg(any(feature = "s3", feature = "azure", feature = "gcs"))]
-use crate::remote::address::bucket;
-use crate::remote::address::{other, place};
-use crate::remote::credentials::Credentials;
-use crate::remote::folder::Folder;
-#[cfg(feature = "http")]
-use crate::remote::retry::Retrying;
+use crate::address::bucket;
+use crate::address::{other, place};
+use crate::credentials::Credentials;
+use crate::folder::Folder;
 use crate::remote::{Remote, Result};
+#[cfg(feature = "http")]
+use crate::retry::Retrying;
 
 /// Opens the remote at an address. No server is asked before the first operation.
 ///
@@ -57,13 +57,13 @@ pub fn open(address: &str, credentials: &Credentials) -> Result<Arc<dyn Remote>>
 fn server(url: &Url, place: String, credentials: &Credentials) -> Result<Arc<dyn Remote>> {
     let server = match url.scheme() {
         #[cfg(feature = "s3")]
-        "s3" => crate::remote::object_store::buckets::s3(bucket(url, &place)?, credentials)?,
+        "s3" => crate::object_store::buckets::s3(bucket(url, &place)?, credentials)?,
         #[cfg(feature = "azure")]
-        "az" => crate::remote::object_store::buckets::azure(bucket(url, &place)?, credentials)?,
+        "az" => crate::object_store::buckets::azure(bucket(url, &place)?, credentials)?,
         #[cfg(feature = "gcs")]
-        "gs" => crate::remote::object_store::buckets::gcs(bucket(url, &place)?, credentials)?,
+        "gs" => crate::object_store::buckets::gcs(bucket(url, &place)?, credentials)?,
         #[cfg(feature = "webdav")]
-        "https" | "http" => crate::remote::object_store::webdav::webdav(url, credentials)?,
+        "https" | "http" => crate::object_store::webdav::webdav(url, credentials)?,
         scheme => {
             return Err(other(
                 &place,

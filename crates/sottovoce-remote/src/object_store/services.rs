@@ -4,9 +4,9 @@ use ::object_store::RetryConfig;
 use url::Url;
 
 use super::connector::Connector;
+use crate::address::is_local;
+use crate::error::{Action, ErrorKind, RemoteError};
 use crate::remote::Result;
-use crate::remote::address::is_local;
-use crate::remote::error::{Action, ErrorKind, RemoteError};
 
 /// Whole operations are repeated, not requests: the rest of an object that was cut off may be of a newer one.
 pub(super) fn never() -> RetryConfig {

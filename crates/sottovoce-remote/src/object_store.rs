@@ -18,8 +18,8 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
-use crate::remote::error::{Action, ErrorKind, RemoteError};
-use crate::remote::name::{self, Names};
+use crate::error::{Action, ErrorKind, RemoteError};
+use crate::name::{self, Names};
 use crate::remote::{MAX_NAMES, Remote, Result};
 use answer::Failure;
 

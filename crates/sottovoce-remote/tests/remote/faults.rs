@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use sottovoce_sync::testing::{Faults, Faulty, MemoryRemote, remote_contract};
-use sottovoce_sync::{Action, ErrorKind, Remote, RemoteError, Result, Retrying};
+use sottovoce_remote::testing::{Faults, Faulty, MemoryRemote, remote_contract};
+use sottovoce_remote::{Action, ErrorKind, Remote, RemoteError, Result, Retrying};
 
 #[tokio::test]
 async fn a_remote_in_memory_keeps_the_contract() {

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
+use crate::address::other;
+use crate::error::RemoteError;
 use crate::remote::Result;
-use crate::remote::address::other;
-use crate::remote::error::RemoteError;
 
 /// The most bytes of a file with credentials.
 const LONGEST: usize = 1 << 16;

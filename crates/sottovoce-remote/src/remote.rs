@@ -1,19 +1,9 @@
-//! The remote: a flat store of small objects with names, which any object store, WebDAV server or folder can be
-
-mod address;
-pub(crate) mod credentials;
-pub(crate) mod error;
-mod folder;
-pub(crate) mod name;
-#[cfg(feature = "http")]
-mod object_store;
-pub(crate) mod open;
-pub(crate) mod retry;
+//! The trait of all remotes, and their limits
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::remote::error::RemoteError;
+use crate::error::RemoteError;
 
 /// The result of an operation on a remote.
 pub type Result<T, E = RemoteError> = std::result::Result<T, E>;

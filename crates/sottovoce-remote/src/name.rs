@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::remote::error::{Action, ErrorKind, RemoteError};
+use crate::error::{Action, ErrorKind, RemoteError};
 use crate::remote::{MAX_NAMES, MAX_OBJECT, Result};
 
 /// The most bytes of a name.

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use sottovoce_sync::testing::remote_contract;
-use sottovoce_sync::{Credentials, ErrorKind, Remote, open};
+use sottovoce_remote::testing::remote_contract;
+use sottovoce_remote::{Credentials, ErrorKind, Remote, open};
 
 use crate::cutter::{Cut, Cutter};
 use crate::opening::credentials;

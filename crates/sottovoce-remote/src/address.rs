@@ -4,11 +4,11 @@
 use url::Host;
 use url::Url;
 
+use crate::error::{Action, ErrorKind, RemoteError};
+#[cfg(any(feature = "s3", feature = "azure", feature = "gcs"))]
+use crate::name::{is_name, is_part};
 #[cfg(any(feature = "s3", feature = "azure", feature = "gcs"))]
 use crate::remote::Result;
-use crate::remote::error::{Action, ErrorKind, RemoteError};
-#[cfg(any(feature = "s3", feature = "azure", feature = "gcs"))]
-use crate::remote::name::{is_name, is_part};
 
 /// A bucket or container of a service, and what stands before all names there.
 #[cfg(any(feature = "s3", feature = "azure", feature = "gcs"))]

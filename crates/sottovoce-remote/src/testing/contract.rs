@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::remote::error::ErrorKind;
+use crate::error::ErrorKind;
 use crate::remote::{MAX_OBJECT, Remote, Result};
 
 /// Checks the rules of [`Remote`] in a folder of a remote that nobody else uses, and leaves no object there.

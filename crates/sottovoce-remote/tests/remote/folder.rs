@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use sottovoce_sync::testing::remote_contract;
-use sottovoce_sync::{Credentials, ErrorKind, MAX_OBJECT, Remote, open};
+use sottovoce_remote::testing::remote_contract;
+use sottovoce_remote::{Credentials, ErrorKind, MAX_OBJECT, Remote, open};
 
 fn remote(folder: &Path) -> Arc<dyn Remote> {
     open(&format!("file://{}", folder.display()), &Credentials::default()).unwrap()

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::remote::error::{Action, ErrorKind, RemoteError};
-use crate::remote::name;
+use crate::error::{Action, ErrorKind, RemoteError};
+use crate::name;
 use crate::remote::{MAX_OBJECT, Remote, Result};
 
 /// How often one operation is tried.
