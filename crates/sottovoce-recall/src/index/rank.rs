@@ -5,7 +5,7 @@ use std::ops::Range;
 use zeroize::Zeroize;
 
 use super::{
-    Index,
+    segments::Segments,
     speakers::Whose,
     terms::{Term, ranking_words, spread, terms},
     view::{TurnView, View},
@@ -45,7 +45,8 @@ impl Drop for Scratch {
 
 /// Ranks all turns of an index.
 pub(super) fn rank(
-    index: &Index,
+    segments: &Segments,
+    weights: &Weights,
     view: &View,
     question: &Question,
     visible: &impl Fn(&TurnView) -> bool,
@@ -53,18 +54,18 @@ pub(super) fn rank(
     scratch: &mut Scratch,
 ) -> Vec<Hit> {
     let words = ranking_words(question, view);
-    let terms = terms(index, view, question, &words);
+    let terms = terms(segments, view, question, &words);
     let mass: f32 = terms.iter().map(|term| term.rarity * term.word.weight).sum();
     renew(&mut scratch.near, view.slots);
     renew(&mut scratch.topic, view.sessions.len());
     for term in &terms {
         spread(view, term, &mut scratch.near, &mut scratch.topic);
     }
-    let is_understood = sense(index, view, question, scratch);
+    let is_understood = sense(segments, view, question, scratch);
     let of_words = Weights::of_words();
     let ranker = Ranker {
         view,
-        weights: if is_understood { &index.weights } else { &of_words },
+        weights: if is_understood { weights } else { &of_words },
         question,
         words: (mass / STRONG).min(1.) / mass.max(1e-9),
         whose: Whose::asked(question, view),
@@ -72,18 +73,18 @@ pub(super) fn rank(
     ranker.score_passages(scratch);
     let hits = ranker.best_turns(scratch, visible, n);
     hits.iter()
-        .filter_map(|(score, turn)| ranker.hit(index, scratch, &terms, *score, *turn))
+        .filter_map(|(score, turn)| ranker.hit(segments, scratch, &terms, *score, *turn))
         .collect()
 }
 
 /// How well each passage fits what the question means. One without a meaning yet fits as others do in the mean, so that
 /// its words decide. Returns whether any has one.
-fn sense(index: &Index, view: &View, question: &Question, scratch: &mut Scratch) -> bool {
+fn sense(segments: &Segments, view: &View, question: &Question, scratch: &mut Scratch) -> bool {
     renew(&mut scratch.sense, view.slots);
     renew(&mut scratch.tells, view.slots);
     let Some(asked) = &question.meaning else { return false };
     let (mut sum, mut known, mut unknown) = (0., 0., Vec::new());
-    for (entry, part) in index.entries().zip(&view.parts) {
+    for (entry, part) in segments.entries().zip(&view.parts) {
         let slots = view.slot_of.get(part.first_passage..).unwrap_or_default();
         let mut fits = entry.segment.meanings.fits(asked);
         for slot in slots.iter().take(entry.segment.passages.len()).map(|slot| *slot as usize) {
@@ -181,7 +182,7 @@ impl Ranker<'_> {
 
     fn hit(
         &self,
-        index: &Index,
+        segments: &Segments,
         scratch: &Scratch,
         terms: &[Term<'_>],
         score: f32,
@@ -189,7 +190,7 @@ impl Ranker<'_> {
     ) -> Option<Hit> {
         let view = self.view;
         let part = view.parts.partition_point(|part| part.first_turn <= turn).checked_sub(1)?;
-        let segment = &index.entries().nth(part)?.segment;
+        let segment = &segments.entries().nth(part)?.segment;
         let part = view.parts.get(part)?;
         let row = segment.turns.get(turn - part.first_turn)?;
         let seen = view.turns.get(turn)?;
