@@ -1,6 +1,6 @@
 //! The program as a clone builds it, with the features of a household alone.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::process::{Command, Output};
 
@@ -39,4 +39,10 @@ fn up_without_an_address_names_the_settings_that_give_one() {
     let refused = run(&home, &["up"], &no_address);
     assert_eq!(refused.status.code(), Some(2), "{}", error_of(&refused));
     assert!(error_of(&refused).contains("Page.Address"), "{}", error_of(&refused));
+    if cfg!(not(feature = "mcp")) {
+        let settings = [no_address[0], no_address[1], ("SOTTOVOCE__MCP__ADDRESS", "127.0.0.1:0")];
+        let refused = run(&home, &["up"], &settings);
+        assert_eq!(refused.status.code(), Some(2), "{}", error_of(&refused));
+        assert!(error_of(&refused).contains("without `mcp`"), "{}", error_of(&refused));
+    }
 }

@@ -21,7 +21,6 @@ use crate::session::Session;
 /// The settings that say what runs where.
 const SERVE: &str = "Serve.Address";
 const WYOMING: &str = "Wyoming.Addresses";
-#[cfg(feature = "mcp")]
 const MCP: &str = "Mcp.Address";
 const UP: &str = "Up.HealthAddress";
 #[cfg(feature = "page")]
@@ -105,6 +104,11 @@ impl Bound {
             }
             None => None,
         };
+        #[cfg(not(feature = "mcp"))]
+        if servers::address(MCP, config.mcp.address.as_deref())?.is_some() {
+            let help = "build it with the feature `mcp`, or set Mcp.Address to null";
+            return Err(Failure::input("Mcp.Address: this program was built without `mcp`", help));
+        }
         if let Some(address) = servers::address(UP, config.up.health_address.as_deref())? {
             let listening = listen(address, serve::access(config, Vec::new())).await;
             health = Some(listening.map_err(|error| serve::failure(&error).of(UP))?);
