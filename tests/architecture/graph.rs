@@ -60,7 +60,7 @@ pub(crate) fn code(path: &Path) -> String {
 pub(crate) fn module_of(src: &Path, path: &Path) -> Module {
     let below = path.strip_prefix(src).unwrap().with_extension("");
     let names = below.iter().map(|name| name.to_str().unwrap().to_owned());
-    names.filter(|name| name != "lib").collect()
+    names.filter(|name| name != "lib" && name != "main").collect()
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -97,11 +97,12 @@ fn expanded(prefix: &[String], tree: &str, into: &mut Vec<Use>) {
             _ => {}
         }
     }
-    parts.push(&tree[start..]);
-    if parts.len() > 1 {
+    parts.extend(Some(&tree[start..]).filter(|last| !last.trim().is_empty()));
+    if parts.len() != 1 {
         parts.into_iter().for_each(|part| expanded(prefix, part, into));
         return;
     }
+    let tree = parts[0].trim();
     let split = |path: &str| -> Vec<String> {
         let names = path.split("::").map(str::trim).filter(|name| !name.is_empty());
         prefix.iter().cloned().chain(names.map(str::to_owned)).collect()

@@ -63,6 +63,8 @@ pub(crate) enum Failure {
     Library(sottovoce::Error),
     #[cfg(feature = "sync")]
     Sync(sottovoce_sync::SyncError),
+    #[cfg(feature = "team")]
+    Team(sottovoce_team::TeamError),
     Io(io::Error),
     /// There is no store yet. This is not an error.
     Nothing {
@@ -102,6 +104,8 @@ impl Failure {
             Self::Library(error) => code(error),
             #[cfg(feature = "sync")]
             Self::Sync(error) => sync::code(error),
+            #[cfg(feature = "team")]
+            Self::Team(error) => sync::code_of_team(error),
             Self::Nothing { .. } => Exit::Done,
             Self::NotFound { .. } => Exit::Failed,
             Self::Input { .. } => Exit::Misused,
@@ -129,6 +133,8 @@ impl Failure {
             Self::Library(error) => output::error(&with_causes(error), help(error)),
             #[cfg(feature = "sync")]
             Self::Sync(error) => output::error(&with_causes(error), sync::help(error)),
+            #[cfg(feature = "team")]
+            Self::Team(error) => output::error(&with_causes(error), sync::help_of_team(error)),
             Self::Nothing { folder } => {
                 output::note(&format!("nothing is remembered yet in {}", folder.display()));
             }
@@ -180,9 +186,19 @@ impl From<sottovoce_sync::SyncError> for Failure {
     }
 }
 
+#[cfg(feature = "team")]
+impl From<sottovoce_team::TeamError> for Failure {
+    fn from(error: sottovoce_team::TeamError) -> Self {
+        match error {
+            sottovoce_team::TeamError::Sync(error) => error.into(),
+            error => Self::Team(error),
+        }
+    }
+}
+
 #[cfg(feature = "sync")]
-impl From<sottovoce_sync::RemoteError> for Failure {
-    fn from(error: sottovoce_sync::RemoteError) -> Self {
+impl From<sottovoce_remote::RemoteError> for Failure {
+    fn from(error: sottovoce_remote::RemoteError) -> Self {
         Self::Sync(error.into())
     }
 }

@@ -17,6 +17,7 @@ mod notices;
 mod page;
 mod prompts;
 mod resources;
+mod running;
 mod sampling;
 mod schema;
 mod server;
@@ -26,5 +27,6 @@ mod transport;
 mod upkeep;
 
 pub use hub::Hub;
+pub use running::{Serving, serve_http, serve_stdio};
 pub use server::Server;
 pub use transport::{http, stdio};

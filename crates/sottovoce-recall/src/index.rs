@@ -2,13 +2,14 @@
 
 mod rank;
 mod search;
+mod segments;
 mod speakers;
 mod terms;
 mod view;
 mod weights;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     fmt,
     ops::{Range, RangeInclusive},
 };
@@ -25,6 +26,7 @@ use crate::{
     turn::{Role, Turn},
 };
 use rank::Scratch;
+use segments::Segments;
 use view::{TurnView, View};
 pub use weights::Weights;
 
@@ -36,29 +38,14 @@ pub use weights::Weights;
 pub struct Index {
     options: BuildOptions,
     weights: Weights,
-    /// Segments by the number under which the caller put them, which orders them.
-    packs: BTreeMap<u64, Entry>,
-    /// Small segments after those, the newest last.
-    tail: Vec<Entry>,
+    segments: Segments,
     /// Turns that are not indexed yet.
     noted: Vec<NotedTurn>,
-    /// All stems, with the number of passages that hold each.
-    stems: HashMap<Word, u32>,
-    frequencies: Vec<u32>,
     /// What is derived from all segments; `None` after a change of a pack.
     view: Option<View>,
     /// Whether `view` has all turns of the tail.
     is_current: bool,
     scratch: Scratch,
-}
-
-/// A segment and what the index adds to it.
-pub(crate) struct Entry {
-    segment: Segment,
-    /// The index's number of each stem.
-    stem_numbers: Vec<u32>,
-    /// The earliest and the latest day.
-    days: Option<(i32, i32)>,
 }
 
 /// A turn that waits for the next question.
@@ -88,21 +75,21 @@ impl Index {
     /// Puts a segment under a number; segments are in the order of their numbers, before the tail. Returns the one
     /// that it replaces. Turns that the segment covers leave the tail.
     pub fn insert(&mut self, number: u64, segment: Segment) -> Option<Segment> {
-        if !self.tail.is_empty() || !self.noted.is_empty() {
+        if !self.segments.tail.is_empty() || !self.noted.is_empty() {
             let covered: HashSet<u64> = segment.seqs().collect();
             self.retain_in_tail(&|seq| !covered.contains(&seq), false);
         }
-        let entry = self.entry(segment);
+        let entry = self.segments.entry(segment);
         self.view = None;
-        let before = self.packs.insert(number, entry);
-        before.map(|entry| self.take_out(entry))
+        let before = self.segments.packs.insert(number, entry);
+        before.map(|entry| self.segments.take_out(entry))
     }
 
     /// Takes out the segment with this number.
     pub fn remove(&mut self, number: u64) -> Option<Segment> {
-        let entry = self.packs.remove(&number)?;
+        let entry = self.segments.packs.remove(&number)?;
         self.view = None;
-        Some(self.take_out(entry))
+        Some(self.segments.take_out(entry))
     }
 
     /// Moves the tail's turns with these numbers to the end of the segment with this number, which is made if there is
@@ -110,15 +97,15 @@ impl Index {
     pub fn pack(&mut self, number: u64, seqs: RangeInclusive<u64>) -> Option<&Segment> {
         self.index_noted();
         let is_meant = |seq| seqs.contains(&seq);
-        if self.tail.iter().any(|entry| entry.segment.seqs().any(is_meant)) {
+        if self.segments.tail.iter().any(|entry| entry.segment.seqs().any(is_meant)) {
             let mut parts: Vec<Segment> = self.remove(number).into_iter().collect();
-            for entry in std::mem::take(&mut self.tail) {
-                let segment = self.take_out(entry);
+            for entry in std::mem::take(&mut self.segments.tail) {
+                let segment = self.segments.take_out(entry);
                 parts.push(segment.retain(is_meant));
                 let rest = segment.retain(|seq| !is_meant(seq));
                 if !rest.is_empty() {
-                    let entry = self.entry(rest);
-                    self.tail.push(entry);
+                    let entry = self.segments.entry(rest);
+                    self.segments.tail.push(entry);
                 }
             }
             self.insert(number, Segment::join(&parts));
@@ -128,12 +115,12 @@ impl Index {
 
     /// The segment with this number.
     pub fn segment(&self, number: u64) -> Option<&Segment> {
-        Some(&self.packs.get(&number)?.segment)
+        Some(&self.segments.packs.get(&number)?.segment)
     }
 
     /// The numbers of the segments, in order.
     pub fn numbers(&self) -> impl Iterator<Item = u64> {
-        self.packs.keys().copied()
+        self.segments.packs.keys().copied()
     }
 
     /// Notes a turn after all others. The next question indexes it.
@@ -157,43 +144,42 @@ impl Index {
         self.view = None;
         let mut changed = Vec::new();
         let mut is_behind_refused = false;
-        for (number, entry) in std::mem::take(&mut self.packs) {
+        for (number, entry) in std::mem::take(&mut self.segments.packs) {
             let entry = if is_behind_refused || entry.segment.seqs().any(|seq| !keep(seq)) {
                 changed.push(number);
-                let segment = self.take_out(entry).retain_after(&mut is_behind_refused, &keep);
-                self.entry(segment)
+                let segment =
+                    self.segments.take_out(entry).retain_after(&mut is_behind_refused, &keep);
+                self.segments.entry(segment)
             } else {
                 entry
             };
-            self.packs.insert(number, entry);
+            self.segments.packs.insert(number, entry);
         }
         self.retain_in_tail(&keep, is_behind_refused);
         // What was removed is to be forgotten at once, and its stems with it.
-        if self.frequencies.contains(&0) {
-            self.number_stems();
-        }
+        self.segments.drop_gone_stems();
         changed
     }
 
     fn retain_in_tail(&mut self, keep: &impl Fn(u64) -> bool, mut is_behind_refused: bool) {
         self.noted.retain(|turn| keep(turn.seq));
-        for entry in std::mem::take(&mut self.tail) {
+        for entry in std::mem::take(&mut self.segments.tail) {
             if !is_behind_refused && entry.segment.seqs().all(keep) {
-                self.tail.push(entry);
+                self.segments.tail.push(entry);
                 continue;
             }
             self.view = None;
-            let segment = self.take_out(entry).retain_after(&mut is_behind_refused, keep);
+            let segment = self.segments.take_out(entry).retain_after(&mut is_behind_refused, keep);
             if !segment.is_empty() {
-                let entry = self.entry(segment);
-                self.tail.push(entry);
+                let entry = self.segments.entry(segment);
+                self.segments.tail.push(entry);
             }
         }
     }
 
     /// How many turns it covers.
     pub fn len(&self) -> usize {
-        self.entries().map(|entry| entry.segment.len()).sum::<usize>() + self.noted.len()
+        self.segments.entries().map(|entry| entry.segment.len()).sum::<usize>() + self.noted.len()
     }
 
     /// Whether it covers no turn.
@@ -204,7 +190,7 @@ impl Index {
     /// The years from the earliest to the latest turn, for [`crate::Asked`].
     pub fn years(&self) -> Option<RangeInclusive<i16>> {
         let noted = self.noted.iter().map(|turn| (turn.day, turn.day));
-        let days = self.entries().filter_map(|entry| entry.days).chain(noted);
+        let days = self.segments.entries().filter_map(|entry| entry.days).chain(noted);
         let (first, last) = days.reduce(|all, days| (all.0.min(days.0), all.1.max(days.1)))?;
         Some(time::year_of(first)?..=time::year_of(last)?)
     }
@@ -244,7 +230,8 @@ impl Index {
         self.refresh();
         let mut scratch = std::mem::take(&mut self.scratch);
         let ranked = self.view.as_ref().and_then(|view| {
-            Some(rank::rank(self, view, question, &visible(view)?, n, &mut scratch))
+            let (segments, weights) = (&self.segments, &self.weights);
+            Some(rank::rank(segments, weights, view, question, &visible(view)?, n, &mut scratch))
         });
         self.scratch = scratch;
         ranked.unwrap_or_default()
@@ -253,18 +240,18 @@ impl Index {
     /// The newest `n` turns without meanings, newest first, each with its passages in bytes of its text. Without those
     /// that were only noted.
     pub fn without_meaning(&self, n: usize) -> Vec<(u64, Vec<Range<usize>>)> {
-        let segments: Vec<&Segment> = self.entries().map(|entry| &entry.segment).collect();
+        let segments: Vec<&Segment> = self.segments.entries().map(|entry| &entry.segment).collect();
         segments.iter().rev().flat_map(|segment| segment.without_meaning()).take(n).collect()
     }
 
     /// How many turns have meanings.
     pub fn with_meaning(&self) -> usize {
-        self.entries().map(|entry| entry.segment.with_meaning()).sum()
+        self.segments.entries().map(|entry| entry.segment.with_meaning()).sum()
     }
 
     /// Sets what turns mean: by number, one for each passage.
     pub fn set_meanings(&mut self, meanings: &HashMap<u64, Vec<Meaning>>) {
-        for entry in self.packs.values_mut().chain(&mut self.tail) {
+        for entry in self.segments.packs.values_mut().chain(&mut self.segments.tail) {
             entry.segment.set_meanings(meanings);
         }
     }
@@ -275,18 +262,12 @@ impl Index {
             return;
         }
         self.index_noted();
-        if self.frequencies.contains(&0) {
-            self.number_stems();
-        }
+        self.segments.drop_gone_stems();
         self.view = Some(match self.view.take() {
-            Some(view) => view.renewed(self),
-            None => View::new(self),
+            Some(view) => view.renewed(&self.segments),
+            None => View::new(&self.segments),
         });
         self.is_current = true;
-    }
-
-    fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.packs.values().chain(&self.tail)
     }
 
     /// Makes a segment of the turns that were noted, and joins it with the tail's segments of its size.
@@ -296,65 +277,14 @@ impl Index {
         }
         let noted = std::mem::take(&mut self.noted);
         let mut segment = Segment::build(noted.iter().map(NotedTurn::turn), &self.options);
-        while let Some(last) = self.tail.pop_if(|last| last.segment.len() <= 2 * segment.len()) {
-            let last = self.take_out(last);
+        while let Some(last) =
+            self.segments.tail.pop_if(|last| last.segment.len() <= 2 * segment.len())
+        {
+            let last = self.segments.take_out(last);
             segment = Segment::join([&last, &segment]);
         }
-        let entry = self.entry(segment);
-        self.tail.push(entry);
-    }
-
-    /// Counts a segment's stems.
-    fn entry(&mut self, segment: Segment) -> Entry {
-        let mut stem_numbers = Vec::with_capacity(segment.stems.len());
-        for (stem, word) in segment.stems.iter().enumerate() {
-            let number = match self.stems.get(word) {
-                Some(number) => *number,
-                None => {
-                    let number = self.frequencies.len() as u32;
-                    self.stems.insert(word.clone(), number);
-                    self.frequencies.push(0);
-                    number
-                }
-            };
-            if let Some(frequency) = self.frequencies.get_mut(number as usize) {
-                *frequency += segment.stem_passages(stem).len() as u32;
-            }
-            stem_numbers.push(number);
-        }
-        let days = segment.turns.iter().map(|turn| turn.day);
-        let days = days.clone().min().zip(days.max());
-        Entry { segment, stem_numbers, days }
-    }
-
-    /// Stops counting a segment's stems.
-    fn take_out(&mut self, entry: Entry) -> Segment {
-        for (stem, number) in entry.stem_numbers.iter().enumerate() {
-            if let Some(frequency) = self.frequencies.get_mut(*number as usize) {
-                *frequency -= (entry.segment.stem_passages(stem).len() as u32).min(*frequency);
-            }
-        }
-        entry.segment
-    }
-
-    /// Numbers all stems again, without those that no passage holds any more.
-    fn number_stems(&mut self) {
-        self.stems = HashMap::new();
-        self.frequencies = Vec::new();
-        for (number, entry) in std::mem::take(&mut self.packs) {
-            let entry = self.entry(entry.segment);
-            self.packs.insert(number, entry);
-        }
-        for entry in std::mem::take(&mut self.tail) {
-            let entry = self.entry(entry.segment);
-            self.tail.push(entry);
-        }
-    }
-
-    /// Passages that hold a stem.
-    fn frequency(&self, stem: &str) -> u32 {
-        let number = self.stems.get(stem).copied();
-        number.and_then(|number| self.frequencies.get(number as usize)).copied().unwrap_or_default()
+        let entry = self.segments.entry(segment);
+        self.segments.tail.push(entry);
     }
 }
 
@@ -377,9 +307,9 @@ impl NotedTurn {
 impl fmt::Debug for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Index")
-            .field("segments", &self.packs.len())
+            .field("segments", &self.segments.packs.len())
             .field("turns", &self.len())
-            .field("stems", &self.stems.len())
+            .field("stems", &self.segments.stems().len())
             .finish_non_exhaustive()
     }
 }

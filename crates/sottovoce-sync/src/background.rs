@@ -1,20 +1,19 @@
 //! Syncs by itself while a host runs: soon after something was said, seldom while nothing happens
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use sottovoce::Scope;
 use sottovoce::exchange::Position;
+use sottovoce_remote::{ErrorKind, part_of};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::error::{SyncError, SyncResult};
-use crate::remote::error::ErrorKind;
-use crate::remote::retry::part_of;
+use crate::error::{Failure, SyncError, SyncResult};
 use crate::report::SyncReport;
 use crate::syncer::Syncer;
 
@@ -80,7 +79,7 @@ impl BackgroundHandle {
         self.lock().clone()
     }
 
-    fn count(&self, result: &SyncResult<SyncReport>, now: Timestamp) {
+    fn count(&self, result: &Result<SyncReport, impl Failure>, now: Timestamp) {
         let mut status = self.lock();
         match result {
             Ok(report) => {
@@ -89,7 +88,7 @@ impl BackgroundHandle {
                 status.received += report.received as u64;
                 status.published += report.published as u64;
             }
-            Err(SyncError::NotSetUp | SyncError::NoTeam | SyncError::Busy) => {}
+            Err(error) if error.is_idle() => {}
             Err(_) => status.failed += 1,
         }
     }
@@ -112,7 +111,7 @@ impl<W: Repeated> Background<W> {
     }
 
     /// Syncs until it is dropped, which may be at any moment. Tells of each sync.
-    pub async fn run(&self, mut told: impl FnMut(SyncResult<SyncReport>)) {
+    pub async fn run(&self, mut told: impl FnMut(Result<SyncReport, W::Error>)) {
         let handle = &self.handle;
         repeat(&*self.work, self.interval, &handle.asked, |result| {
             handle.count(&result, self.work.now());
@@ -135,26 +134,33 @@ impl<W: Repeated> Background<W> {
 }
 
 /// What a [`Background`] repeats.
+#[async_trait]
 pub trait Repeated: Send + Sync {
-    /// Exchanges what is new; if it is a full one, thoroughly. [`SyncError::NotSetUp`] if there is nothing to do.
-    fn sync(&self, is_full: bool) -> impl Future<Output = SyncResult<SyncReport>> + Send;
+    /// Why it fails.
+    type Error: Failure;
+
+    /// Exchanges what is new; if it is a full one, thoroughly. Fails with an idle failure if there is nothing to do.
+    async fn sync(&self, is_full: bool) -> Result<SyncReport, Self::Error>;
 
     /// Where each shared conversation is. While that is equal, nothing has changed here.
-    fn positions(&self) -> impl Future<Output = SyncResult<BTreeMap<Scope, Position>>> + Send;
+    async fn positions(&self) -> Result<BTreeMap<Scope, Position>, Self::Error>;
 
     /// Whether something here was not published yet.
-    fn is_unpublished(&self) -> impl Future<Output = SyncResult<bool>> + Send;
+    async fn is_unpublished(&self) -> Result<bool, Self::Error>;
 
     /// Ends once the other side has something new, if it can tell.
-    fn news(&self) -> impl Future<Output = ()> + Send {
-        std::future::pending()
+    async fn news(&self) {
+        std::future::pending().await
     }
 
     /// The time by the host's clock.
     fn now(&self) -> Timestamp;
 }
 
+#[async_trait]
 impl Repeated for Syncer {
+    type Error = SyncError;
+
     async fn sync(&self, is_full: bool) -> SyncResult<SyncReport> {
         // A store that does not sync is not written to.
         if self.address().await?.is_none() {
@@ -179,11 +185,11 @@ impl Repeated for Syncer {
     }
 }
 
-async fn repeat(
-    work: &impl Repeated,
+async fn repeat<W: Repeated>(
+    work: &W,
     interval: Duration,
     asked: &Notify,
-    mut told: impl FnMut(SyncResult<SyncReport>),
+    mut told: impl FnMut(Result<SyncReport, W::Error>),
 ) {
     let mut pace = Pace { interval, idle: interval, done: 0, failed: 0 };
     let mut failing = None;
@@ -251,10 +257,10 @@ impl Pace {
         self.done.is_multiple_of(FULL)
     }
 
-    fn after(&mut self, result: &SyncResult<SyncReport>) -> Duration {
+    fn after(&mut self, result: &Result<SyncReport, impl Failure>) -> Duration {
         let report = match result {
             Ok(report) => report,
-            Err(SyncError::NotSetUp | SyncError::NoTeam | SyncError::Busy) => return self.interval,
+            Err(error) if error.is_idle() => return self.interval,
             Err(error) => {
                 let doubled = self.interval.saturating_mul(1 << self.failed.min(16));
                 let longest = doubled.min(LONGEST_FAILING.max(self.interval));
@@ -280,9 +286,9 @@ impl Pace {
 }
 
 /// The kind of a failure, of which one is logged until a sync succeeds.
-type Kind = (Discriminant<SyncError>, Option<ErrorKind>);
+type Kind<E> = (Discriminant<E>, Option<ErrorKind>);
 
-fn log(result: &SyncResult<SyncReport>, failing: &mut Option<Kind>) {
+fn log<E: Failure>(result: &Result<SyncReport, E>, failing: &mut Option<Kind<E>>) {
     match result {
         Ok(report) => {
             if failing.take().is_some() {
@@ -293,13 +299,9 @@ fn log(result: &SyncResult<SyncReport>, failing: &mut Option<Kind>) {
             }
         }
         // The store is not to sync, or another process syncs it.
-        Err(SyncError::NotSetUp | SyncError::NoTeam | SyncError::Busy) => {}
+        Err(error) if error.is_idle() => {}
         Err(error) => {
-            let remote = match error {
-                SyncError::Remote(error) => Some(error.kind()),
-                _ => None,
-            };
-            let kind = Some((discriminant(error), remote));
+            let kind = Some((discriminant(error), error.of_remote()));
             if *failing == kind {
                 tracing::debug!(%error, "syncing fails still");
             } else {
@@ -313,7 +315,7 @@ fn log(result: &SyncResult<SyncReport>, failing: &mut Option<Kind>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::error::{Action, RemoteError};
+    use sottovoce_remote::{Action, RemoteError};
 
     /// Notes when it is asked for a sync.
     struct Fake {
@@ -324,7 +326,10 @@ mod tests {
         fails: Mutex<Option<fn() -> SyncError>>,
     }
 
+    #[async_trait]
     impl Repeated for Fake {
+        type Error = SyncError;
+
         async fn sync(&self, is_full: bool) -> SyncResult<SyncReport> {
             self.syncs.lock().unwrap().push((self.started.elapsed().as_secs(), is_full));
             match *self.fails.lock().unwrap() {

@@ -16,6 +16,7 @@ pub(crate) mod state;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use sottovoce::exchange::{Exchange, Origin};
@@ -71,7 +72,17 @@ impl Device {
     }
 
     /// Receives what is new, and publishes what is new here.
-    pub(crate) async fn sync(
+    ///
+    /// The future is in a box, so that this crate compiles what it does, and not each program that syncs.
+    pub(crate) fn sync<'a>(
+        &'a mut self,
+        thoroughness: Thoroughness,
+        progress: &'a (dyn Fn(SyncProgress) + Send + Sync),
+    ) -> Pin<Box<dyn Future<Output = SyncResult<SyncReport>> + Send + 'a>> {
+        Box::pin(self.sync_here(thoroughness, progress))
+    }
+
+    async fn sync_here(
         &mut self,
         thoroughness: Thoroughness,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),

@@ -1,8 +1,19 @@
-//! The error of everything above the remote
+//! The error of sharing with devices
 
 use sottovoce::Error as StoreError;
+use sottovoce_remote::{ErrorKind, RemoteError};
 
-use crate::remote::error::RemoteError;
+/// What is asked of a failure by whatever goes on syncing.
+pub trait Failure: std::error::Error + Send {
+    /// Whether nothing was tried: nothing is shared here, or another process is at it.
+    fn is_idle(&self) -> bool;
+
+    /// Whether trying again later may help.
+    fn is_transient(&self) -> bool;
+
+    /// The kind of the remote's or the server's failure, if it is one.
+    fn of_remote(&self) -> Option<ErrorKind>;
+}
 
 /// Why syncing failed. It contains no words of conversations, no keys and no credentials.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +38,7 @@ pub enum SyncError {
     #[error("another process syncs this store now")]
     Busy,
     /// A code that is no invitation, or was mistyped.
-    #[error("the code is not one that `sottovoce device add` shows: {reason}")]
+    #[error("the code is no invitation: {reason}")]
     InvalidCode {
         /// What is wrong with it.
         reason: &'static str,
@@ -66,46 +77,6 @@ pub enum SyncError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The store is in no team.
-    #[error("this store is in no team")]
-    NoTeam,
-    /// The store is in several teams, and it was not said which one is meant.
-    #[error("this store is in several teams")]
-    SeveralTeams,
-    /// A link that lets nobody into a team, or was mistyped.
-    #[error("this is not a link to a team: {reason}")]
-    InvalidLink {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// Nothing has that name or identifier.
-    #[error("there is no {what} {name:?}")]
-    NoSuch {
-        /// What was looked for.
-        what: &'static str,
-        /// What was asked for.
-        name: String,
-    },
-    /// Several members have that name.
-    #[error("several members are called {name:?}")]
-    SeveralMembers {
-        /// What was asked for.
-        name: String,
-    },
-    /// A conversation that is not a named one was to be shared with a team.
-    #[error("{scope} is no named conversation, and no other is shared with a team")]
-    NotNamed {
-        /// The conversation.
-        scope: String,
-    },
-    /// The server of a team does not know this member any more.
-    #[error(
-        "{address}: the server does not know this member any more: it was removed, or its token has expired"
-    )]
-    NotAMember {
-        /// The server's address.
-        address: String,
-    },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers")]
     NoRandom,
@@ -119,52 +90,43 @@ impl SyncError {
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::Store(error) => error.help(),
-            Self::NotSetUp => {
-                "`sottovoce sync init ADDRESS` begins a space; `sottovoce device join CODE` joins one"
-            }
-            Self::SetUpAlready { .. } => {
-                "`sottovoce sync stop` ends that; nothing is deleted by it on this device"
-            }
+            Self::NotSetUp => "begin a space, or join one with the invitation of another device",
+            Self::SetUpAlready { .. } => "stop that first; nothing is deleted by it on this device",
             Self::Busy => "wait until it has ended, or let the running host sync",
-            Self::InvalidCode { .. } => {
-                "show the code again on a device of the space: `sottovoce device add`"
-            }
+            Self::InvalidCode { .. } => "show the invitation again on a device of the space",
             Self::EmptySpace { .. } => {
-                "check the address and the credentials, and run `sottovoce sync` on a device of the space"
+                "check the address and the credentials, and sync a device of the space"
             }
             Self::Closed => {
-                "show a code on a device of the new space (`sottovoce device add`), then run `sottovoce device join CODE` here"
+                "show an invitation on a device of the new space, and join with it here"
             }
-            Self::NoTeam => {
-                "`sottovoce team join LINK` joins one; `sottovoce team create LINK NAME` begins one"
-            }
-            Self::SeveralTeams => "name one with --team; `sottovoce team status` lists them",
-            Self::InvalidLink { .. } => "ask for the link again: `sottovoce team invite` shows it",
-            Self::SeveralMembers { .. } => "name one by the id that `sottovoce team members` shows",
-            Self::NotNamed { .. } => "say it in a named one, such as `--room plans`",
-            Self::NoSuch { .. } => {
-                "`sottovoce team status` and `sottovoce team members` show what there is"
-            }
-            Self::NotAMember { .. } => {
-                "ask for a new link (`sottovoce team invite`); what is on this device stays"
-            }
-            Self::NoSuchDevice { .. } => "`sottovoce device list` shows the devices",
-            Self::State { .. } => {
-                "`sottovoce sync stop` ends syncing; then join the space again with a code of another device"
-            }
+            Self::State { .. } => "stop syncing, then join the space again",
             Self::Contested => {
-                "another copy of this store may be syncing at the same time: give each its own, with `sottovoce sync stop` and `sottovoce device join CODE`"
+                "another copy of this store may be syncing at the same time: stop both, and have each join by itself"
             }
+            Self::NoSuchDevice { .. } => "list the devices",
             Self::Remote(_) | Self::Object { .. } | Self::NoRandom => return None,
         })
     }
+}
 
-    /// Whether trying again later may help.
-    pub fn is_transient(&self) -> bool {
+impl Failure for SyncError {
+    fn is_idle(&self) -> bool {
+        matches!(self, Self::NotSetUp | Self::Busy)
+    }
+
+    fn is_transient(&self) -> bool {
         match self {
             Self::Remote(error) => error.is_transient(),
             Self::Busy => true,
             _ => false,
+        }
+    }
+
+    fn of_remote(&self) -> Option<ErrorKind> {
+        match self {
+            Self::Remote(error) => Some(error.kind()),
+            _ => None,
         }
     }
 }

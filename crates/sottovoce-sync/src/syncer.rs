@@ -14,14 +14,14 @@ use crate::device::state::{Peer, State};
 use crate::device::{Device, Thoroughness};
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
-use crate::remote::Remote;
 use crate::report::{DeviceStatus, SyncProgress, SyncReport, SyncStatus};
 use crate::space::Invitation;
 use crate::stream::head::Point;
 use crate::stream::objects::Objects;
+use sottovoce_remote::Remote;
 
 /// Opens the remote at an address, with the credentials that the host has.
-pub type OpenRemote = Box<dyn Fn(&str) -> crate::remote::Result<Arc<dyn Remote>> + Send + Sync>;
+pub type OpenRemote = Box<dyn Fn(&str) -> sottovoce_remote::Result<Arc<dyn Remote>> + Send + Sync>;
 
 /// Syncs a store with the other devices of its space, as often as it is asked to.
 ///

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use sottovoce_sync::testing::MemoryRemote;
+use sottovoce_remote::testing::MemoryRemote;
 use sottovoce_team_server::api::{Id, NewMember, Sealed};
 use sottovoce_team_server::{
     DatabaseOptions, Limits, Quotas, Rate, Team, listen, open_database, serve, statements,

@@ -8,7 +8,7 @@
 
 use std::error::Error;
 
-use sottovoce_sync::{Credentials, open};
+use sottovoce_remote::{Credentials, open};
 use sottovoce_team_server::{
     DatabaseOptions, Limits, Rate, Team, listen, listen_plain, listen_tls, open_database, serve,
 };

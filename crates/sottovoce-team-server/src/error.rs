@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use sottovoce_sync::RemoteError;
+use sottovoce_remote::RemoteError;
 
 /// The result of what may fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sottovoce::{Clock, SystemClock};
-use sottovoce_sync::Remote;
+use sottovoce_remote::Remote;
 
 use crate::database::{Database, Outcome, Row, Step, Value};
 use crate::error::{Error, Result};

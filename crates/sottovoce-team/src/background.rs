@@ -3,26 +3,31 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::future::select_all;
 use jiff::Timestamp;
 use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, Position};
-use sottovoce_sync::{Repeated, SyncError, SyncReport, SyncResult};
+use sottovoce_sync::{Repeated, SyncReport};
 use sottovoce_team_api::{ConversationList, Id, Level, MAX_WAIT};
 
+use crate::error::{TeamError, TeamResult};
 use crate::server::{Server, list_path};
 use crate::teams::Teams;
 
+#[async_trait]
 impl Repeated for Teams {
-    async fn sync(&self, _is_full: bool) -> SyncResult<SyncReport> {
+    type Error = TeamError;
+
+    async fn sync(&self, _is_full: bool) -> TeamResult<SyncReport> {
         // A store that is in no team is not written to.
         match self.state().await?.teams.is_empty() {
-            true => Err(SyncError::NoTeam),
+            true => Err(TeamError::NoTeam),
             false => Self::sync(self, |_| {}).await,
         }
     }
 
-    async fn positions(&self) -> SyncResult<BTreeMap<Scope, Position>> {
+    async fn positions(&self) -> TeamResult<BTreeMap<Scope, Position>> {
         let mut positions = BTreeMap::new();
         for team in self.state().await?.teams.values() {
             for shared in team.conversations.values() {
@@ -34,7 +39,7 @@ impl Repeated for Teams {
         Ok(positions)
     }
 
-    async fn is_unpublished(&self) -> SyncResult<bool> {
+    async fn is_unpublished(&self) -> TeamResult<bool> {
         let positions = Repeated::positions(self).await?;
         let state = self.state().await?;
         let mut shared = state.teams.values().flat_map(|team| team.conversations.values());
@@ -59,7 +64,7 @@ impl Repeated for Teams {
 
 impl Teams {
     /// Waits until one server has something that was not there with the last exchange.
-    async fn wait_for_news(&self) -> SyncResult<()> {
+    async fn wait_for_news(&self) -> TeamResult<()> {
         let state = self.state().await?;
         let seen = self.lock_seen().clone();
         let mut waits = Vec::new();
@@ -75,7 +80,7 @@ impl Teams {
     }
 }
 
-async fn wait_at(server: Server, team: Id, seen: Id) -> SyncResult<()> {
+async fn wait_at(server: Server, team: Id, seen: Id) -> TeamResult<()> {
     let path = format!("{}?seen={seen}&wait={MAX_WAIT}", list_path(team));
     loop {
         let wait = Duration::from_secs(MAX_WAIT);

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use sottovoce::ChatMessage;
 use sottovoce::exchange::Origin;
-use sottovoce_sync::SyncResult;
 use sottovoce_team_api::{Page, Record};
 
+use crate::error::TeamResult;
 use crate::log::contents::{Contents, Keys, What};
 use crate::server::conversation_path;
 use crate::teams::Teams;
@@ -54,8 +54,8 @@ impl Teams {
     pub async fn export(
         &self,
         team: Option<&str>,
-        mut take: impl FnMut(Exported) -> SyncResult<()> + Send,
-    ) -> SyncResult<()> {
+        mut take: impl FnMut(Exported) -> TeamResult<()> + Send,
+    ) -> TeamResult<()> {
         let state = self.state().await?;
         let id = state.team(team)?;
         let team = state.membership(id)?;

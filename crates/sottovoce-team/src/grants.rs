@@ -4,12 +4,13 @@ use reqwest::Method;
 use serde_json::json;
 use sottovoce::Scope;
 use sottovoce::exchange::Exchange;
-use sottovoce_sync::{SyncError, SyncResult};
+use sottovoce_sync::Failure;
 use sottovoce_team_api::{
     CreateInvitation, Grant, GrantList, Id, InvitedGrant, Level, NewConversation, NewInvitation,
     Role, Secret, SetGrant,
 };
 
+use crate::error::{TeamError, TeamResult};
 use crate::link::{Given, GivenConversation, Link};
 use crate::log::contents::{new_id, new_key};
 use crate::server::{Server, conversation_path, team_path};
@@ -21,18 +22,18 @@ impl Teams {
     /// member can read it before others are invited.
     ///
     /// # Errors
-    /// [`SyncError::NotNamed`]. [`SyncError::NoSuch`] for a conversation that has nothing in it. Those of the server.
-    pub async fn share(&self, team: Option<&str>, scope: &Scope) -> SyncResult<()> {
+    /// [`TeamError::NotNamed`]. [`TeamError::NoSuch`] for a conversation that has nothing in it. Those of the server.
+    pub async fn share(&self, team: Option<&str>, scope: &Scope) -> TeamResult<()> {
         let (root, mut state, _lock) = self.locked().await?;
         let id = state.team(team)?;
         if state.team_of(scope).is_some() {
             return Ok(());
         }
         if !matches!(scope, Scope::Named { .. }) {
-            return Err(SyncError::NotNamed { scope: scope.to_string() });
+            return Err(TeamError::NotNamed { scope: scope.to_string() });
         }
         if !self.scopes().await?.contains(scope) {
-            return Err(SyncError::NoSuch { what: "conversation", name: scope.to_string() });
+            return Err(TeamError::NoSuch { what: "conversation", name: scope.to_string() });
         }
         let removed = Exchange::new(root.clone()).removed_at(scope).await?;
         let server = self.server_of(state.membership(id)?)?;
@@ -43,20 +44,20 @@ impl Teams {
         if let Some(team) = state.teams.get_mut(&id) {
             team.conversations.insert(new.id, shared);
         }
-        state.write(&root).await
+        Ok(state.write(&root).await?)
     }
 
     /// Makes a link that lets one new member into a team and these conversations.
     ///
     /// # Errors
-    /// [`SyncError::NoSuch`] for a conversation that is not shared. Those of the server: only owners and administrators invite.
+    /// [`TeamError::NoSuch`] for a conversation that is not shared. Those of the server: only owners and administrators invite.
     pub async fn invite(
         &self,
         team: Option<&str>,
         scopes: &[Scope],
         (role, level): (Role, Level),
         seconds: Option<u64>,
-    ) -> SyncResult<Link> {
+    ) -> TeamResult<Link> {
         let state = self.state().await?;
         let id = match scopes.first().and_then(|scope| state.team_of(scope)) {
             Some(of_scope) if team.is_none() => of_scope,
@@ -78,8 +79,8 @@ impl Teams {
     /// What each member may do with a conversation, by the members' names.
     ///
     /// # Errors
-    /// [`SyncError::NoSuch`] for a conversation that is not shared. Those of the server.
-    pub async fn grants(&self, scope: &Scope) -> SyncResult<Vec<(String, Level)>> {
+    /// [`TeamError::NoSuch`] for a conversation that is not shared. Those of the server.
+    pub async fn grants(&self, scope: &Scope) -> TeamResult<Vec<(String, Level)>> {
         let state = self.state().await?;
         let (id, conversation, _) = state.shared_as(scope)?;
         let path = format!("{}/grants", conversation_path(id, conversation));
@@ -96,8 +97,8 @@ impl Teams {
     /// Grants a conversation to a member, and returns the link that this member needs for it.
     ///
     /// # Errors
-    /// [`SyncError::NoSuch`] for a conversation that is not shared or a member that is none. Those of the server.
-    pub async fn grant(&self, member: &str, scope: &Scope, level: Level) -> SyncResult<Link> {
+    /// [`TeamError::NoSuch`] for a conversation that is not shared or a member that is none. Those of the server.
+    pub async fn grant(&self, member: &str, scope: &Scope, level: Level) -> TeamResult<Link> {
         let state = self.state().await?;
         let (id, conversation, _) = state.shared_as(scope)?;
         let member = self.find_member(id, state.membership(id)?, member).await?;
@@ -112,13 +113,13 @@ impl Teams {
     /// is said from now on is sealed with them. Returns the link with which the others go on, unless nobody else is there.
     ///
     /// # Errors
-    /// [`SyncError::NoSuch`] for a member that is none. Those of the server.
+    /// [`TeamError::NoSuch`] for a member that is none. Those of the server.
     pub async fn revoke(
         &self,
         team: Option<&str>,
         member: &str,
         scope: Option<&Scope>,
-    ) -> SyncResult<Option<Link>> {
+    ) -> TeamResult<Option<Link>> {
         let (root, mut state, _lock) = self.locked().await?;
         let id = match scope {
             Some(scope) => state.shared_as(scope)?.0,
@@ -151,7 +152,8 @@ impl Teams {
         if let Some(path) = path {
             let removed = server.delete(&path).await;
             // An answer that says no. Without one, the member may be out.
-            if matches!(&removed, Err(SyncError::Remote(error)) if !error.is_transient()) {
+            if matches!(&removed, Err(error) if error.of_remote().is_some() && !error.is_transient())
+            {
                 before.write(&root).await?;
             }
             removed?;
@@ -166,8 +168,8 @@ impl Teams {
     /// stays in this store, and in those of the others.
     ///
     /// # Errors
-    /// [`SyncError::NoSuch`] for a conversation that is not shared. Those of the server: only who may manage it can end it for all.
-    pub async fn unshare(&self, scope: &Scope, for_all: bool) -> SyncResult<()> {
+    /// [`TeamError::NoSuch`] for a conversation that is not shared. Those of the server: only who may manage it can end it for all.
+    pub async fn unshare(&self, scope: &Scope, for_all: bool) -> TeamResult<()> {
         let (root, mut state, _lock) = self.locked().await?;
         let (id, conversation, _) = state.shared_as(scope)?;
         let team = state.membership(id)?;
@@ -175,25 +177,25 @@ impl Teams {
         let path = if for_all { path } else { format!("{path}/grants/{}", team.member) };
         match self.server_of(team)?.delete(&path).await {
             // The member was shut out of everything already.
-            Err(SyncError::NotAMember { .. }) if !for_all => {}
+            Err(TeamError::NotAMember { .. }) if !for_all => {}
             ended => ended?,
         }
         if let Some(team) = state.teams.get_mut(&id) {
             team.conversations.remove(&conversation);
         }
-        state.write(&root).await
+        Ok(state.write(&root).await?)
     }
 
     /// The member with that name or identifier.
-    async fn find_member(&self, id: Id, team: &Membership, asked: &str) -> SyncResult<Id> {
-        let none = || SyncError::NoSuch { what: "member", name: asked.to_owned() };
+    async fn find_member(&self, id: Id, team: &Membership, asked: &str) -> TeamResult<Id> {
+        let none = || TeamError::NoSuch { what: "member", name: asked.to_owned() };
         let members = self.named_members(id, team).await?;
         let mut found = members.iter().filter(|(member, name)| {
             name.as_deref() == Some(asked) || member.id.to_string() == asked
         });
         match (found.next(), found.next()) {
             (Some((member, _)), None) => Ok(member.id),
-            (Some(_), Some(_)) => Err(SyncError::SeveralMembers { name: asked.to_owned() }),
+            (Some(_), Some(_)) => Err(TeamError::SeveralMembers { name: asked.to_owned() }),
             (None, _) => Err(none()),
         }
     }
@@ -205,7 +207,7 @@ async fn granted(
     id: Id,
     candidates: &[Id],
     members: [Id; 2],
-) -> SyncResult<(Vec<Id>, bool)> {
+) -> TeamResult<(Vec<Id>, bool)> {
     let [out, _] = members;
     let (mut granted, mut has_others) = (Vec::new(), false);
     for conversation in candidates {
@@ -220,9 +222,9 @@ async fn granted(
 }
 
 /// Conversations with their keys, for a link.
-fn given(state: &State, id: Id, scopes: &[Scope]) -> SyncResult<Vec<GivenConversation>> {
+fn given(state: &State, id: Id, scopes: &[Scope]) -> TeamResult<Vec<GivenConversation>> {
     let given = |scope: &Scope| {
-        let none = || SyncError::NoSuch { what: "shared conversation", name: scope.to_string() };
+        let none = || TeamError::NoSuch { what: "shared conversation", name: scope.to_string() };
         let (team, conversation, shared) = state.shared_as(scope)?;
         let Scope::Named { id: name } = scope else { return Err(none()) };
         match team == id {
@@ -241,7 +243,7 @@ fn link(
     id: Id,
     invitation: Option<Secret>,
     conversations: Vec<GivenConversation>,
-) -> SyncResult<Link> {
+) -> TeamResult<Link> {
     let team = state.membership(id)?;
     let given = Given::new((id, team.name.clone()), team.key.clone(), invitation, conversations);
     Ok(Link::given(team.address.clone(), given))

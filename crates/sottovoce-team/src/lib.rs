@@ -10,7 +10,7 @@
 //! # async fn example(
 //! #     conversations: std::sync::Arc<dyn sottovoce_sync::Conversations>,
 //! #     clock: std::sync::Arc<dyn sottovoce::Clock>,
-//! # ) -> sottovoce_sync::SyncResult<()> {
+//! # ) -> sottovoce_sync::TeamResult<()> {
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
@@ -32,6 +32,7 @@
 //! [`ArtifactSource`](sottovoce::store::ArtifactSource).
 
 mod background;
+mod error;
 mod export;
 mod grants;
 mod link;
@@ -43,6 +44,7 @@ mod status;
 mod sync;
 mod teams;
 
+pub use error::{TeamError, TeamResult};
 pub use export::Exported;
 pub use link::Link;
 pub use log::artifact::FetchedArtifact;

@@ -6,10 +6,11 @@ use std::str::FromStr;
 use data_encoding::BASE64URL_NOPAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use sottovoce_sync::SyncError;
 use sottovoce_team_api::{Id, Secret};
 use url::Url;
 use zeroize::Zeroizing;
+
+use crate::error::TeamError;
 
 /// The bytes of a checksum.
 const CHECKSUM: usize = 4;
@@ -120,10 +121,10 @@ impl Link {
 
 /// Accepts white space within the text.
 impl FromStr for Link {
-    type Err = SyncError;
+    type Err = TeamError;
 
-    fn from_str(text: &str) -> Result<Self, SyncError> {
-        let wrong = |reason| SyncError::InvalidLink { reason };
+    fn from_str(text: &str) -> Result<Self, TeamError> {
+        let wrong = |reason| TeamError::InvalidLink { reason };
         let text: Zeroizing<String> =
             Zeroizing::new(text.chars().filter(|c| !c.is_whitespace()).collect());
         let (address, secret) = text.split_once('#').ok_or(wrong("it has no #"))?;

@@ -4,12 +4,13 @@ use reqwest::Method;
 use serde_json::Value;
 use sottovoce::Scope;
 use sottovoce::exchange::{Exchange, ObjectKind};
-use sottovoce_sync::{SyncError, SyncResult};
+use sottovoce_sync::SyncError;
 use sottovoce_team_api::{
     AcceptInvitation, ChangeMember, CreateOrganisation, Id, Member, MemberList, NewMember, Role,
     Sealed, Secret,
 };
 
+use crate::error::{TeamError, TeamResult};
 use crate::link::{Kind, Link};
 use crate::log::contents::{Keys, new_id, new_key};
 use crate::server::team_path;
@@ -51,10 +52,10 @@ impl Teams {
     /// Begins a team at a server, with the link of its operator.
     ///
     /// # Errors
-    /// [`SyncError::InvalidLink`] for a link that lets into a team. Those of the server.
-    pub async fn create(&self, link: &Link, team: &str, called: &str) -> SyncResult<()> {
+    /// [`TeamError::InvalidLink`] for a link that lets into a team. Those of the server.
+    pub async fn create(&self, link: &Link, team: &str, called: &str) -> TeamResult<()> {
         let Kind::Start(operator) = &link.kind else {
-            return Err(SyncError::InvalidLink { reason: "it lets you into a team; join that" });
+            return Err(TeamError::InvalidLink { reason: "it lets you into a team; join that" });
         };
         let (root, mut state, _lock) = self.locked().await?;
         let server = self.server(&link.address, Some(operator.clone()))?;
@@ -70,12 +71,12 @@ impl Teams {
     /// this store, or the one that it was already.
     ///
     /// # Errors
-    /// [`SyncError::InvalidLink`] for one that begins a team, and for one without an invitation unless the store is in that
+    /// [`TeamError::InvalidLink`] for one that begins a team, and for one without an invitation unless the store is in that
     /// team. Those of the server: an invitation can be accepted once, and expires.
-    pub async fn join(&self, link: &Link, called: &str) -> SyncResult<Joined> {
+    pub async fn join(&self, link: &Link, called: &str) -> TeamResult<Joined> {
         let Kind::Team(given) = &link.kind else {
-            let reason = "it begins a team: `sottovoce team create LINK NAME`";
-            return Err(SyncError::InvalidLink { reason });
+            let reason = "it begins a team instead of letting you into one";
+            return Err(TeamError::InvalidLink { reason });
         };
         let (root, mut state, _lock) = self.locked().await?;
         let known = state.teams.get(&given.team).cloned();
@@ -99,7 +100,7 @@ impl Teams {
             }
             (_, _, None) => {
                 let reason = "it is for members of the team, and this store is not one";
-                return Err(SyncError::InvalidLink { reason });
+                return Err(TeamError::InvalidLink { reason });
             }
         };
         // The member exists now: its token must not be lost to what fails below.
@@ -129,7 +130,7 @@ impl Teams {
     ///
     /// # Errors
     /// Those of the server.
-    pub async fn members(&self, team: Option<&str>) -> SyncResult<Vec<MemberStatus>> {
+    pub async fn members(&self, team: Option<&str>) -> TeamResult<Vec<MemberStatus>> {
         let state = self.state().await?;
         let id = state.team(team)?;
         let team = state.membership(id)?;
@@ -149,23 +150,23 @@ impl Teams {
     ///
     /// # Errors
     /// Those of the server, such as that an owner must remain.
-    pub async fn leave(&self, team: Option<&str>, by_force: bool) -> SyncResult<()> {
+    pub async fn leave(&self, team: Option<&str>, by_force: bool) -> TeamResult<()> {
         let (root, mut state, _lock) = self.locked().await?;
         let id = state.team(team)?;
         let team = state.membership(id)?;
         let path = format!("{}/members/{}", team_path(id), team.member);
         match self.server_of(team)?.delete(&path).await {
             // It was removed already.
-            Err(SyncError::NotAMember { .. }) => {}
+            Err(TeamError::NotAMember { .. }) => {}
             Err(_) if by_force => {}
             left => left?,
         }
         state.teams.remove(&id);
-        state.write(&root).await
+        Ok(state.write(&root).await?)
     }
 
     /// Seals the member's name for the others.
-    async fn tell_name(&self, id: Id, state: &State) -> SyncResult<()> {
+    async fn tell_name(&self, id: Id, state: &State) -> TeamResult<()> {
         let team = state.membership(id)?;
         let member = team.member.to_string();
         let keys = Keys::new(id, std::slice::from_ref(&team.key))?;
@@ -176,10 +177,10 @@ impl Teams {
     }
 
     /// Whether the server knows this store's member still.
-    async fn is_member(&self, id: Id, team: &Membership) -> SyncResult<bool> {
+    async fn is_member(&self, id: Id, team: &Membership) -> TeamResult<bool> {
         match self.server_of(team)?.get::<Value>(&team_path(id)).await {
             Ok(_) => Ok(true),
-            Err(SyncError::NotAMember { .. }) => Ok(false),
+            Err(TeamError::NotAMember { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -189,7 +190,7 @@ impl Teams {
         &self,
         id: Id,
         team: &Membership,
-    ) -> SyncResult<Vec<(Member, Option<String>)>> {
+    ) -> TeamResult<Vec<(Member, Option<String>)>> {
         let keys = Keys::new(id, std::slice::from_ref(&team.key))?;
         let list: MemberList =
             self.server_of(team)?.get(&format!("{}/members", team_path(id))).await?;
@@ -205,7 +206,7 @@ impl Teams {
     }
 
     /// A named conversation for one of that name: a new one, so that it mixes with nothing that is here.
-    async fn free_scope(&self, state: &State, name: &str, added: &[Scope]) -> SyncResult<Scope> {
+    async fn free_scope(&self, state: &State, name: &str, added: &[Scope]) -> TeamResult<Scope> {
         let name = tidy(name);
         let taken = self.scopes().await?;
         for n in 1..10_000 {
@@ -218,7 +219,7 @@ impl Teams {
                 return Ok(scope);
             }
         }
-        Err(SyncError::State { reason: "ten thousand conversations have that name" })
+        Err(SyncError::State { reason: "ten thousand conversations have that name" }.into())
     }
 }
 

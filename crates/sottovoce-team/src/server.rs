@@ -8,9 +8,11 @@ use reqwest::{Client, Method, Response, StatusCode, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sottovoce::http::client_builder;
-use sottovoce_sync::{Action, ErrorKind, RemoteError, SyncError, SyncResult, part_of};
+use sottovoce_remote::{Action, ErrorKind, RemoteError, part_of};
+use sottovoce_sync::Failure;
 use sottovoce_team_api::{Id, MAX_ARTIFACT, Problem, Secret};
 
+use crate::error::{TeamError, TeamResult};
 use crate::link::check_address;
 
 /// How often a request is tried that may be repeated.
@@ -48,13 +50,13 @@ enum Sent<'a> {
 
 impl Server {
     /// A server, which this client asks.
-    pub(crate) fn new(client: Client, address: &str, token: Option<Secret>) -> SyncResult<Self> {
-        check_address(address).map_err(|reason| SyncError::InvalidLink { reason })?;
+    pub(crate) fn new(client: Client, address: &str, token: Option<Secret>) -> TeamResult<Self> {
+        check_address(address).map_err(|reason| TeamError::InvalidLink { reason })?;
         Ok(Self { client, address: address.to_owned(), token })
     }
 
     /// A client for all servers that are asked by HTTPS, or by plain HTTP. It keeps connections for the next request.
-    pub(crate) fn client(is_encrypted: bool) -> SyncResult<Client> {
+    pub(crate) fn client(is_encrypted: bool) -> TeamResult<Client> {
         // A redirection could lead to another server, and a proxy of the environment to anyone.
         let builder = client_builder(is_encrypted)?.no_proxy().redirect(redirect::Policy::none());
         let builder = builder.connect_timeout(Duration::from_secs(10));
@@ -66,7 +68,7 @@ impl Server {
     }
 
     /// Reads something.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> SyncResult<T> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> TeamResult<T> {
         self.get_waiting(path, Duration::ZERO).await
     }
 
@@ -75,7 +77,7 @@ impl Server {
         &self,
         path: &str,
         wait: Duration,
-    ) -> SyncResult<T> {
+    ) -> TeamResult<T> {
         let response = self.repeated(&Method::GET, path, &Sent::Nothing, TIME + wait).await?;
         self.json(path, response).await
     }
@@ -86,7 +88,7 @@ impl Server {
         method: Method,
         path: &str,
         body: &impl Serialize,
-    ) -> SyncResult<T> {
+    ) -> TeamResult<T> {
         let body = self.body(path, body)?;
         let response = self.repeated(&method, path, &Sent::Json(&body), TIME).await?;
         self.json(path, response).await
@@ -98,12 +100,12 @@ impl Server {
         method: Method,
         path: &str,
         body: &impl Serialize,
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         let body = self.body(path, body)?;
         self.repeated(&method, path, &Sent::Json(&body), TIME).await.map(drop)
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> SyncResult<()> {
+    pub(crate) async fn delete(&self, path: &str) -> TeamResult<()> {
         match self.repeated(&Method::DELETE, path, &Sent::Nothing, TIME).await {
             Err(error) if is_absent(&error) => Ok(()),
             done => done.map(drop),
@@ -115,18 +117,18 @@ impl Server {
         &self,
         path: &str,
         body: &impl Serialize,
-    ) -> SyncResult<T> {
+    ) -> TeamResult<T> {
         let body = self.body(path, body)?;
         let response = self.once(&Method::POST, path, &Sent::Json(&body), TIME).await;
         self.json(path, response.map_err(|failed| failed.error)?).await
     }
 
-    pub(crate) async fn put_bytes(&self, path: &str, bytes: &[u8]) -> SyncResult<()> {
+    pub(crate) async fn put_bytes(&self, path: &str, bytes: &[u8]) -> TeamResult<()> {
         self.repeated(&Method::PUT, path, &Sent::Bytes(bytes), TIME * 10).await.map(drop)
     }
 
     /// Reads bytes; `None` if there are none.
-    pub(crate) async fn get_bytes(&self, path: &str) -> SyncResult<Option<Vec<u8>>> {
+    pub(crate) async fn get_bytes(&self, path: &str) -> TeamResult<Option<Vec<u8>>> {
         match self.repeated(&Method::GET, path, &Sent::Nothing, TIME * 10).await {
             Ok(response) => self.bytes(path, response, MAX_ARTIFACT).await.map(Some),
             Err(error) if is_absent(&error) => Ok(None),
@@ -140,7 +142,7 @@ impl Server {
         path: &str,
         sent: &Sent<'_>,
         time: Duration,
-    ) -> SyncResult<Response> {
+    ) -> TeamResult<Response> {
         let mut longest = PAUSE;
         let mut left = ATTEMPTS;
         loop {
@@ -203,7 +205,7 @@ impl Server {
             None => format!("status {}", status.as_u16()),
         };
         if status == StatusCode::UNAUTHORIZED && self.token.is_some() {
-            let error = SyncError::NotAMember { address: self.address.clone() };
+            let error = TeamError::NotAMember { address: self.address.clone() };
             return Failed { error, pause };
         }
         let kind = match status.as_u16() {
@@ -216,7 +218,7 @@ impl Server {
         Failed { error: self.error(kind, method, path, reason).into(), pause }
     }
 
-    async fn json<T: DeserializeOwned>(&self, path: &str, response: Response) -> SyncResult<T> {
+    async fn json<T: DeserializeOwned>(&self, path: &str, response: Response) -> TeamResult<T> {
         let text = self.bytes(path, response, LONGEST).await?;
         serde_json::from_slice(&text).map_err(|_| {
             let reason = "the answer is not that of a team's server";
@@ -225,7 +227,7 @@ impl Server {
     }
 
     /// The bytes of an answer, which a hostile server could let go on for ever.
-    async fn bytes(&self, path: &str, response: Response, most: usize) -> SyncResult<Vec<u8>> {
+    async fn bytes(&self, path: &str, response: Response, most: usize) -> TeamResult<Vec<u8>> {
         let failed = |kind, reason| self.error(kind, &Method::GET, path, reason);
         let mut bytes = Vec::new();
         let mut pieces = response.bytes_stream();
@@ -240,7 +242,7 @@ impl Server {
         Ok(bytes)
     }
 
-    fn body(&self, path: &str, body: &impl Serialize) -> SyncResult<Vec<u8>> {
+    fn body(&self, path: &str, body: &impl Serialize) -> TeamResult<Vec<u8>> {
         serde_json::to_vec(body).map_err(|_| {
             self.error(ErrorKind::Other, &Method::POST, path, "it cannot be written as JSON").into()
         })
@@ -264,19 +266,19 @@ impl Server {
 }
 
 struct Failed {
-    error: SyncError,
+    error: TeamError,
     /// How long the server asks to wait.
     pause: Option<Duration>,
 }
 
 /// Whether what was asked for does not exist, or not for this member.
-pub(crate) fn is_absent(error: &SyncError) -> bool {
-    matches!(error, SyncError::Remote(error) if error.kind() == ErrorKind::NoContainer)
+pub(crate) fn is_absent(error: &TeamError) -> bool {
+    error.of_remote() == Some(ErrorKind::NoContainer)
 }
 
 /// Whether the server refused what this member may not do.
-pub(crate) fn is_refused(error: &SyncError) -> bool {
-    matches!(error, SyncError::Remote(error) if error.kind() == ErrorKind::Refused)
+pub(crate) fn is_refused(error: &TeamError) -> bool {
+    error.of_remote() == Some(ErrorKind::Refused)
 }
 
 /// What a server says, on one line and not too long.

@@ -11,6 +11,7 @@ use sottovoce_sync::{SyncError, SyncResult};
 use sottovoce_team_api::{Id, Level, Rid, Secret};
 use zeroize::Zeroizing;
 
+use crate::error::{TeamError, TeamResult};
 use crate::log::contents::{ArtifactPieces, new_key};
 use crate::log::withheld::Seen;
 
@@ -197,15 +198,15 @@ impl State {
     }
 
     /// The team of that name or identifier, or the only one.
-    pub(crate) fn team(&self, name: Option<&str>) -> SyncResult<Id> {
+    pub(crate) fn team(&self, name: Option<&str>) -> TeamResult<Id> {
         let mut found = self.teams.iter().filter(|(id, team)| {
             name.is_none_or(|name| team.name == name || id.to_string() == name)
         });
         match (found.next(), found.next(), name) {
             (Some((id, _)), None, _) => Ok(*id),
-            (None, _, None) => Err(SyncError::NoTeam),
-            (None, _, Some(name)) => Err(SyncError::NoSuch { what: "team", name: name.to_owned() }),
-            (Some(_), Some(_), _) => Err(SyncError::SeveralTeams),
+            (None, _, None) => Err(TeamError::NoTeam),
+            (None, _, Some(name)) => Err(TeamError::NoSuch { what: "team", name: name.to_owned() }),
+            (Some(_), Some(_), _) => Err(TeamError::SeveralTeams),
         }
     }
 
@@ -217,7 +218,7 @@ impl State {
     }
 
     /// Gives new keys to these conversations of a team. Returns what they are called here.
-    pub(crate) fn renew_keys(&mut self, team: Id, conversations: &[Id]) -> SyncResult<Vec<Scope>> {
+    pub(crate) fn renew_keys(&mut self, team: Id, conversations: &[Id]) -> TeamResult<Vec<Scope>> {
         let mut scopes = Vec::new();
         let Some(team) = self.teams.get_mut(&team) else { return Ok(scopes) };
         for conversation in conversations {
@@ -230,8 +231,8 @@ impl State {
     }
 
     /// A team that this store is in.
-    pub(crate) fn membership(&self, id: Id) -> SyncResult<&Membership> {
-        self.teams.get(&id).ok_or(SyncError::NoTeam)
+    pub(crate) fn membership(&self, id: Id) -> TeamResult<&Membership> {
+        self.teams.get(&id).ok_or(TeamError::NoTeam)
     }
 
     /// The team with which a conversation is shared.
@@ -240,12 +241,12 @@ impl State {
     }
 
     /// The team with which a conversation is shared, and what it is there.
-    pub(crate) fn shared_as(&self, scope: &Scope) -> SyncResult<(Id, Id, &Shared)> {
+    pub(crate) fn shared_as(&self, scope: &Scope) -> TeamResult<(Id, Id, &Shared)> {
         let mut teams = self.teams.iter();
         let found = teams.find_map(|(id, team)| {
             team.conversation(scope).map(|(conversation, shared)| (*id, conversation, shared))
         });
-        let none = || SyncError::NoSuch { what: "shared conversation", name: scope.to_string() };
+        let none = || TeamError::NoSuch { what: "shared conversation", name: scope.to_string() };
         found.ok_or_else(none)
     }
 }

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use sottovoce::Scope;
 use sottovoce::exchange::Exchange;
-use sottovoce_sync::SyncResult;
 use sottovoce_team_api::Level;
 
+use crate::error::TeamResult;
 use crate::teams::Teams;
 
 /// A team as a store knows it.
@@ -49,7 +49,7 @@ impl Teams {
     ///
     /// # Errors
     /// Those of reading the store.
-    pub async fn status(&self) -> SyncResult<Vec<TeamStatus>> {
+    pub async fn status(&self) -> TeamResult<Vec<TeamStatus>> {
         let mut teams = Vec::new();
         for team in self.state().await?.teams.into_values() {
             let mut conversations = Vec::new();

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
 use sottovoce::FileConversationStore;
 use sottovoce::exchange::{Exchange, Position};
-use sottovoce_sync::{Problem, SyncError, SyncProgress, SyncReport, SyncResult};
+use sottovoce_sync::{Problem, SyncError, SyncProgress, SyncReport};
 use sottovoce_team_api::{Conversation, ConversationList, CreateToken, Id, Level, NewToken};
 
+use crate::error::{TeamError, TeamResult};
 use crate::log::contents::Keys;
 use crate::log::{Log, note_problem};
 use crate::server::{Server, is_absent, is_refused, list_path, team_path};
@@ -22,24 +25,29 @@ impl Teams {
     /// team. An interrupted exchange loses nothing.
     ///
     /// # Errors
-    /// [`SyncError::NoTeam`], [`SyncError::Busy`] if another process is at it, and those of the store. Those of a server after
+    /// [`TeamError::NoTeam`], [`SyncError::Busy`](sottovoce_sync::SyncError::Busy) if another process is at it, and those of the store. Those of a server after
     /// all other teams were asked.
     pub async fn sync(
         &self,
         progress: impl Fn(SyncProgress) + Send + Sync,
-    ) -> SyncResult<SyncReport> {
+    ) -> TeamResult<SyncReport> {
         let (root, mut state, _lock) = self.locked().await?;
         if state.teams.is_empty() {
-            return Err(SyncError::NoTeam);
+            return Err(TeamError::NoTeam);
         }
         let mut report = SyncReport::default();
         let mut failed = None;
         let ids: Vec<Id> = state.teams.keys().copied().collect();
         for id in ids {
-            let synced = self.sync_team(&root, &mut state, id, &mut report, &progress).await;
+            // In a box, so that this crate compiles what it does, and not each program that exchanges.
+            let synced: BoxFuture<'_, TeamResult<()>> =
+                self.sync_team(&root, &mut state, id, &mut report, &progress).boxed();
+            let synced = synced.await;
             match synced {
                 Ok(()) => {}
-                Err(error @ (SyncError::Remote(_) | SyncError::NotAMember { .. })) => {
+                Err(
+                    error @ (TeamError::Sync(SyncError::Remote(_)) | TeamError::NotAMember { .. }),
+                ) => {
                     failed = failed.or(Some(error));
                 }
                 Err(error) => return Err(error),
@@ -55,7 +63,7 @@ impl Teams {
         id: Id,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         self.renew(root, state, id).await?;
         let Some(mut team) = state.teams.get(&id).cloned() else { return Ok(()) };
         let server = self.server_of(&team)?;
@@ -82,7 +90,7 @@ impl Teams {
         listed: &Conversation,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         let Some(team) = state.teams.get(&team_id) else { return Ok(()) };
         let Some(mut shared) = team.conversations.get(&listed.id).cloned() else { return Ok(()) };
         if shared.level.is_none() {
@@ -138,7 +146,7 @@ impl Teams {
         root: &FileConversationStore,
         state: &mut State,
         id: Id,
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         let Some(team) = state.teams.get_mut(&id) else { return Ok(()) };
         if team.expires.duration_since(self.now()) > RENEW {
             return Ok(());
@@ -163,7 +171,7 @@ async fn push(
     shared: &mut Shared,
     report: &mut SyncReport,
     progress: &(dyn Fn(SyncProgress) + Send + Sync),
-) -> SyncResult<()> {
+) -> TeamResult<()> {
     let root = Exchange::new(root.clone());
     let removed = root.removed_at(&shared.scope()?).await?;
     if removed > shared.own.removed {
@@ -209,7 +217,7 @@ async fn note_kept_back(
     log: &Log<'_>,
     shared: &mut Shared,
     report: &mut SyncReport,
-) -> SyncResult<()> {
+) -> TeamResult<()> {
     let position = log.exchange.position().await?;
     if position == shared.own.position {
         return Ok(());

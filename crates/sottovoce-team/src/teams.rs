@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use reqwest::Client;
 use sottovoce::exchange::{self, Sharing, SyncLock};
 use sottovoce::{Clock, FileConversationStore, Scope};
-use sottovoce_sync::{Conversations, SyncError, SyncResult};
+use sottovoce_sync::{Conversations, SyncError};
 use sottovoce_team_api::{Id, Secret};
 
+use crate::error::TeamResult;
 use crate::server::Server;
 use crate::state::{Membership, State};
 
@@ -47,30 +48,30 @@ impl Teams {
         }
     }
 
-    pub(crate) async fn open(&self, scope: &Scope) -> SyncResult<FileConversationStore> {
+    pub(crate) async fn open(&self, scope: &Scope) -> TeamResult<FileConversationStore> {
         Ok(self.conversations.open(scope).await?)
     }
 
-    pub(crate) async fn scopes(&self) -> SyncResult<Vec<Scope>> {
+    pub(crate) async fn scopes(&self) -> TeamResult<Vec<Scope>> {
         Ok(self.conversations.scopes().await?)
     }
 
-    async fn root(&self) -> SyncResult<FileConversationStore> {
+    async fn root(&self) -> TeamResult<FileConversationStore> {
         self.open(&Scope::Default).await
     }
 
-    pub(crate) async fn state(&self) -> SyncResult<State> {
-        State::read(&self.root().await?).await
+    pub(crate) async fn state(&self) -> TeamResult<State> {
+        Ok(State::read(&self.root().await?).await?)
     }
 
     /// The state, and the lock under which it may be changed.
-    pub(crate) async fn locked(&self) -> SyncResult<(FileConversationStore, State, SyncLock)> {
+    pub(crate) async fn locked(&self) -> TeamResult<(FileConversationStore, State, SyncLock)> {
         let root = self.root().await?;
         let until = tokio::time::Instant::now() + PATIENCE;
         let lock = loop {
             match exchange::try_lock(&root, Sharing::Teams).await? {
                 Some(lock) => break lock,
-                None if tokio::time::Instant::now() >= until => return Err(SyncError::Busy),
+                None if tokio::time::Instant::now() >= until => return Err(SyncError::Busy.into()),
                 None => tokio::time::sleep(LOOK).await,
             }
         };
@@ -79,7 +80,7 @@ impl Teams {
     }
 
     /// The server at an address, as the one with this token sees it.
-    pub(crate) fn server(&self, address: &str, token: Option<Secret>) -> SyncResult<Server> {
+    pub(crate) fn server(&self, address: &str, token: Option<Secret>) -> TeamResult<Server> {
         let is_encrypted = address.starts_with("https:");
         let clients = if is_encrypted { &self.encrypted } else { &self.plain };
         let client = match clients.get() {
@@ -93,7 +94,7 @@ impl Teams {
     }
 
     /// The server of a team, as its member.
-    pub(crate) fn server_of(&self, team: &Membership) -> SyncResult<Server> {
+    pub(crate) fn server_of(&self, team: &Membership) -> TeamResult<Server> {
         self.server(&team.address, Some(team.token.clone()))
     }
 

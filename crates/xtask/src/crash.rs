@@ -24,11 +24,9 @@ use cut::{Bench, End};
 use disk::Kind;
 use report::{Line, Report};
 use step::{STEPS, Step};
+pub(crate) use told::WORK;
 
-use crate::Result;
-
-/// The task of a process that will be killed.
-pub(crate) const WORK: &str = "__work";
+use crate::task::{HELP, Result};
 
 /// Set for the process with its own mount namespace, so that its mounts end with it.
 const APART: &str = "SOTTOVOCE_CRASH_APART";
@@ -52,7 +50,7 @@ impl Options {
                 "--list" => options.lists = true,
                 "--rounds" => options.rounds = Some(value()?.parse()?),
                 "--only" => options.only.push((*value()?).to_owned()),
-                _ => return Err(format!("no such option: {argument}\n\n{}", crate::HELP).into()),
+                _ => return Err(format!("no such option: {argument}\n\n{}", HELP).into()),
             }
         }
         let known = |name: &String| name == kills::NAME || STEPS.iter().any(|s| s.name == *name);

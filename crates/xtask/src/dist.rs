@@ -26,7 +26,7 @@ use release::Site;
 use target::Target;
 use toolchain::Toolchain;
 
-use crate::Result;
+use crate::task::{HELP, Result};
 
 #[derive(Debug, Default)]
 pub(crate) struct Options {
@@ -60,7 +60,7 @@ impl Options {
                 "--out" => {
                     options.out = Some(arguments.next().ok_or("--out needs a value")?.into());
                 }
-                _ => return Err(format!("no such option: {argument}\n\n{}", crate::HELP).into()),
+                _ => return Err(format!("no such option: {argument}\n\n{}", HELP).into()),
             }
         }
         if options.program.is_some() && !options.targets.is_empty() {

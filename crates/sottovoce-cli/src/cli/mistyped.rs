@@ -2,7 +2,7 @@
 //! hides anything.
 
 use clap::Error;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands that destroy messages, keys or settings, or hide messages from prompts.
 const DESTROYING: [&str; 14] = [
@@ -13,8 +13,28 @@ const DESTROYING: [&str; 14] = [
 /// Options that skip a question or extend what is destroyed.
 const RECKLESS: [&str; 4] = ["--yes", "--force", "--all", "--no-backup"];
 
-/// The error without suggestions that do harm.
+/// Commands that a program may be built without: the feature that brings each, and whether it is here.
+const OPTIONAL: [(&str, &str, bool); 10] = [
+    ("mcp", "mcp", cfg!(feature = "mcp")),
+    ("sync", "sync", cfg!(feature = "sync")),
+    ("device", "sync", cfg!(feature = "sync")),
+    ("team", "team-server", cfg!(feature = "team")),
+    ("chorus", "sqlite", cfg!(feature = "sqlite")),
+    ("mcp-llm-generator", "sqlite", cfg!(feature = "sqlite")),
+    ("serve", "serve", cfg!(feature = "serve")),
+    ("wyoming", "wyoming", cfg!(feature = "wyoming")),
+    ("page", "page", cfg!(feature = "page")),
+    ("up", "up", cfg!(feature = "up")),
+];
+
+/// The error without suggestions that do harm. For a command that is not built in, how to get it.
 pub(crate) fn told(mut error: Error) -> Error {
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some((_, feature, false)) = OPTIONAL.iter().find(|(command, ..)| command == name)
+    {
+        return Error::raw(ErrorKind::InvalidSubcommand, without(name, feature));
+    }
     for kind in
         [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested]
     {
@@ -27,6 +47,13 @@ pub(crate) fn told(mut error: Error) -> Error {
         }
     }
     error
+}
+
+fn without(name: &str, feature: &str) -> String {
+    format!(
+        "this program was built without `{name}`\n\n  \
+         tip: cargo install --locked --path crates/sottovoce-cli --features {feature}\n"
+    )
 }
 
 /// Removes harmful proposals.
@@ -60,6 +87,21 @@ mod tests {
     fn shown(arguments: &[&str]) -> String {
         let all = [&["sottovoce"], arguments].concat();
         told(Cli::try_parse_from(all).err().unwrap()).render().to_string()
+    }
+
+    #[test]
+    fn a_command_that_is_not_built_in_says_which_feature_brings_it() {
+        for (name, feature, is_here) in OPTIONAL {
+            let is_of_import = feature == "sqlite";
+            let typed: &[&str] = if is_of_import { &["import", name] } else { &[name] };
+            let cli = Cli::command();
+            let cli = if is_of_import { cli.find_subcommand("import").unwrap() } else { &cli };
+            assert_eq!(cli.find_subcommand(name).is_some(), is_here, "{name}");
+            let text = without(name, feature);
+            assert!(text.contains(&format!("without `{name}`")), "{text}");
+            assert!(text.contains(&format!("--features {feature}")), "{text}");
+            assert!(is_here || shown(typed).contains(&text), "{}", shown(typed));
+        }
     }
 
     #[test]

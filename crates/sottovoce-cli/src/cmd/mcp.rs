@@ -4,10 +4,9 @@ mod client_config;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use sottovoce::{Config, with_causes};
-use sottovoce_mcp::{Hub, Server, http, stdio};
+use sottovoce_mcp::{Hub, http, serve_http, serve_stdio};
 use tokio_util::sync::CancellationToken;
 
 use crate::cmd::servers;
@@ -67,11 +66,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             let ((), exit) = servers::until_stopped(&stop, served).await?;
             (Ok(()), exit)
         }
-        None => {
-            let ended = hub.stop();
-            let served = stdio::serve(Server::new(hub.clone()), stop.clone(), ended.clone());
-            servers::until_stopped(&stop, with_upkeep(hub, &stop, served)).await?
-        }
+        None => servers::until_stopped(&stop, serve_stdio(hub, stop.clone())).await?,
     };
     outcome.map(|()| exit).map_err(|error| failure(&error))
 }
@@ -91,33 +86,7 @@ pub(crate) async fn listen(
 /// Serves clients that connect, until `stop` is cancelled. Says where they find it.
 pub(crate) async fn serve(listening: http::Listening, hub: Arc<Hub>, stop: CancellationToken) {
     output::note(&format!("serving at http://{}{}", listening.address(), http::PATH));
-    let server = hub.clone();
-    let served = http::serve(listening, move || Server::new(server.clone()), stop.clone());
-    with_upkeep(hub, &stop, served).await;
-}
-
-/// Runs a server with its background work, and stores what its end interrupts.
-async fn with_upkeep<T>(
-    hub: Arc<Hub>,
-    stop: &CancellationToken,
-    served: impl Future<Output = T>,
-) -> T {
-    let upkeep = tokio::spawn(Arc::clone(&hub).keep_up());
-    let ended = hub.stop();
-    tokio::pin!(served);
-    let outcome = tokio::select! {
-        outcome = &mut served => outcome,
-        () = stop.cancelled() => {
-            ended.cancel();
-            served.await
-        }
-    };
-    ended.cancel();
-    // Otherwise the partial answers of interrupted turns would be lost with the process.
-    drop(tokio::time::timeout(Duration::from_secs(5), hub.close()).await);
-    // Writes are atomic, so an abandoned one is harmless. Nobody should wait long.
-    drop(tokio::time::timeout(Duration::from_secs(5), upkeep).await);
-    outcome
+    serve_http(listening, hub, stop).await;
 }
 
 fn failure(error: &http::TransportError) -> Failure {

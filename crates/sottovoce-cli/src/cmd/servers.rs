@@ -46,6 +46,8 @@ pub(crate) async fn conversations(
     let keys = session.stores_or_make(config)?.keys();
     let conversations = OpenConversations::new(config.clone(), keys, session.clock())?;
     conversations.check().await?;
+    #[cfg(not(feature = "sync"))]
+    syncing::warn_if_shared(&conversations).await?;
     #[cfg(feature = "team")]
     crate::cmd::share::team::artifacts::fetch_for(&conversations);
     Ok(conversations)

@@ -43,5 +43,5 @@ fn new_syncer(session: &Session, remote: OpenRemote) -> Result<Syncer, Failure> 
 
 /// For commands that ask no remote.
 fn no_remote() -> OpenRemote {
-    Box::new(|address| sottovoce_sync::open(address, &sottovoce_sync::Credentials::default()))
+    Box::new(|address| sottovoce_remote::open(address, &sottovoce_remote::Credentials::default()))
 }

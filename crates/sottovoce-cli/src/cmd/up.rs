@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use sottovoce::Config;
 use sottovoce::config::OpenConversations;
-use sottovoce_mcp::{Hub as McpHub, http};
 use sottovoce_serve::{Hub, Listening, MoreMetrics, listen, serve_health};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "mcp")]
+use crate::cmd::mcp;
 #[cfg(feature = "page")]
 use crate::cmd::page;
-use crate::cmd::{mcp, serve, servers, wyoming};
+use crate::cmd::{serve, servers, wyoming};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
@@ -56,8 +57,8 @@ pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
     let config = session.config()?;
     let conversations = servers::conversations(session, &config).await?;
     let bound = Box::pin(Bound::bind(session, &config, &conversations)).await?;
-    if bound.serve.is_none() && bound.wyoming.is_none() && bound.mcp.is_none() {
-        let help = "set Serve.Address, Wyoming.Addresses or Mcp.Address";
+    if bound.is_nothing() {
+        let help = "set Serve.Address, Wyoming.Addresses, Mcp.Address or Page.Address";
         return Err(Failure::input("no server has an address", help));
     }
     let syncing = servers::Syncing::new(&config, &conversations)?;
@@ -72,7 +73,8 @@ pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
 struct Bound {
     serve: Option<(Listening, Hub)>,
     wyoming: Option<wyoming::Bound>,
-    mcp: Option<(http::Listening, Arc<McpHub>)>,
+    #[cfg(feature = "mcp")]
+    mcp: Option<(sottovoce_mcp::http::Listening, Arc<sottovoce_mcp::Hub>)>,
     health: Option<Listening>,
     #[cfg(feature = "page")]
     page: Option<sottovoce_page::Listening>,
@@ -84,7 +86,7 @@ impl Bound {
         config: &Config,
         conversations: &Arc<OpenConversations>,
     ) -> Result<Self, Failure> {
-        let (mut serve, mut mcp, mut health) = (None, None, None);
+        let (mut serve, mut health) = (None, None);
         if let Some(address) = servers::address(SERVE, config.serve.address.as_deref())? {
             let listening = serve::listen(session, config, address, Vec::new()).await;
             let listening = listening.map_err(|failure| failure.of(SERVE))?;
@@ -93,10 +95,19 @@ impl Bound {
         let wyoming =
             Box::pin(wyoming::Bound::bind(session, config, wyoming::Args::default())).await;
         let wyoming = wyoming.map_err(|failure| failure.of(WYOMING))?;
-        if let Some(address) = servers::address(MCP, config.mcp.address.as_deref())? {
-            let listening = mcp::listen(config, address, Vec::new()).await;
-            let listening = listening.map_err(|failure| failure.of(MCP))?;
-            mcp = Some((listening, McpHub::new(Arc::clone(conversations))?));
+        #[cfg(feature = "mcp")]
+        let mcp = match servers::address(MCP, config.mcp.address.as_deref())? {
+            Some(address) => {
+                let listening = mcp::listen(config, address, Vec::new()).await;
+                let hub = sottovoce_mcp::Hub::new(Arc::clone(conversations))?;
+                Some((listening.map_err(|failure| failure.of(MCP))?, hub))
+            }
+            None => None,
+        };
+        #[cfg(not(feature = "mcp"))]
+        if servers::address(MCP, config.mcp.address.as_deref())?.is_some() {
+            let help = "build it with the feature `mcp`, or set Mcp.Address to null";
+            return Err(Failure::input("Mcp.Address: this program was built without `mcp`", help));
         }
         if let Some(address) = servers::address(UP, config.up.health_address.as_deref())? {
             let listening = listen(address, serve::access(config, Vec::new())).await;
@@ -114,11 +125,22 @@ impl Bound {
         Ok(Self {
             serve,
             wyoming,
+            #[cfg(feature = "mcp")]
             mcp,
             health,
             #[cfg(feature = "page")]
             page,
         })
+    }
+
+    /// Whether only health would be told.
+    fn is_nothing(&self) -> bool {
+        let is_nothing = self.serve.is_none() && self.wyoming.is_none();
+        #[cfg(feature = "mcp")]
+        let is_nothing = is_nothing && self.mcp.is_none();
+        #[cfg(feature = "page")]
+        let is_nothing = is_nothing && self.page.is_none();
+        is_nothing
     }
 
     /// Runs all of it until `stop` is cancelled. Health is told to the very end.
@@ -134,7 +156,10 @@ impl Bound {
             self.serve.map(|(listening, hub)| serve::serve(config, listening, hub, stop.clone()));
         let wyoming =
             self.wyoming.map(|bound| bound.serve(Arc::clone(&conversations), stop.clone()));
+        #[cfg(feature = "mcp")]
         let mcp = self.mcp.map(|(listening, hub)| mcp::serve(listening, hub, stop.clone()));
+        #[cfg(not(feature = "mcp"))]
+        let mcp: Option<std::future::Ready<()>> = None;
         let health = self.health.map(|listening| {
             output::note(&format!("health at http://{}", listening.address()));
             serve_health(listening, conversations, metrics, stop.clone(), done.clone())

@@ -22,6 +22,7 @@ mod conversations;
 mod device;
 mod doctor;
 mod doctor_fix;
+mod documented;
 mod forget;
 mod help;
 mod import;

@@ -5,7 +5,7 @@ use std::{ops::Range, panic::resume_unwind, thread};
 use zeroize::Zeroize;
 
 use super::{
-    Index,
+    segments::Segments,
     speakers::Whose,
     terms::{Term, ranking_words, spread, terms},
     view::{TurnView, View},
@@ -49,7 +49,8 @@ impl Drop for Scratch {
 
 /// Ranks all turns of an index.
 pub(super) fn rank(
-    index: &Index,
+    segments: &Segments,
+    weights: &Weights,
     view: &View,
     question: &Question,
     visible: &impl Fn(&TurnView) -> bool,
@@ -57,18 +58,18 @@ pub(super) fn rank(
     scratch: &mut Scratch,
 ) -> Vec<Hit> {
     let words = ranking_words(question, view);
-    let terms = terms(index, view, question, &words);
+    let terms = terms(segments, view, question, &words);
     let mass: f32 = terms.iter().map(|term| term.rarity * term.word.weight).sum();
     renew(&mut scratch.near, view.slots);
     renew(&mut scratch.topic, view.sessions.len());
     for term in &terms {
         spread(view, term, &mut scratch.near, &mut scratch.topic);
     }
-    let is_understood = sense(index, view, question, scratch);
+    let is_understood = sense(segments, view, question, scratch);
     let of_words = Weights::of_words();
     let ranker = Ranker {
         view,
-        weights: if is_understood { &index.weights } else { &of_words },
+        weights: if is_understood { weights } else { &of_words },
         question,
         words: (mass / STRONG).min(1.) / mass.max(1e-9),
         whose: Whose::asked(question, view),
@@ -76,18 +77,18 @@ pub(super) fn rank(
     ranker.score_passages(scratch);
     let hits = ranker.best_turns(scratch, visible, n);
     hits.iter()
-        .filter_map(|(score, turn)| ranker.hit(index, scratch, &terms, *score, *turn))
+        .filter_map(|(score, turn)| ranker.hit(segments, scratch, &terms, *score, *turn))
         .collect()
 }
 
 /// How well each passage fits what the question means. One without a meaning yet fits as others do in the mean, so that
 /// its words decide. Returns whether any has one.
-fn sense(index: &Index, view: &View, question: &Question, scratch: &mut Scratch) -> bool {
+fn sense(segments: &Segments, view: &View, question: &Question, scratch: &mut Scratch) -> bool {
     renew(&mut scratch.sense, view.slots);
     renew(&mut scratch.tells, view.slots);
     let Some(asked) = &question.meaning else { return false };
-    let segments = index.entries().map(|entry| &entry.segment);
-    let parts: Vec<(&Meanings, &[u32])> = segments
+    let meant = segments.entries().map(|entry| &entry.segment);
+    let parts: Vec<(&Meanings, &[u32])> = meant
         .zip(&view.parts)
         .filter_map(|(segment, part)| {
             let end = part.first_passage + segment.passages.len();
@@ -244,7 +245,7 @@ impl Ranker<'_> {
 
     fn hit(
         &self,
-        index: &Index,
+        segments: &Segments,
         scratch: &Scratch,
         terms: &[Term<'_>],
         score: f32,
@@ -252,7 +253,7 @@ impl Ranker<'_> {
     ) -> Option<Hit> {
         let view = self.view;
         let part = view.parts.partition_point(|part| part.first_turn <= turn).checked_sub(1)?;
-        let segment = &index.entries().nth(part)?.segment;
+        let segment = &segments.entries().nth(part)?.segment;
         let part = view.parts.get(part)?;
         let row = segment.turns.get(turn - part.first_turn)?;
         let seen = view.turns.get(turn)?;

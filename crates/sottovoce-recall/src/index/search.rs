@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::OnceLock};
 
 use zeroize::Zeroizing;
 
-use super::{Entry, Index};
+use super::{Index, segments::Entry};
 use crate::{
     search::SearchQuery,
     secret::Word,
@@ -28,7 +28,7 @@ impl Index {
             .map(|(word, may_go_on)| self.stems_of(word, may_go_on))
             .collect();
         let mut found = Vec::new();
-        let entries: Vec<&Entry> = self.entries().collect();
+        let entries: Vec<&Entry> = self.segments.entries().collect();
         for entry in entries.into_iter().rev() {
             let segment = &entry.segment;
             let turns = candidates(segment, &stems);
@@ -43,7 +43,7 @@ impl Index {
     /// The numbers of all turns.
     pub fn seqs(&self) -> impl Iterator<Item = u64> {
         let noted = self.noted.iter().map(|turn| turn.seq);
-        self.entries().flat_map(|entry| entry.segment.seqs()).chain(noted)
+        self.segments.entries().flat_map(|entry| entry.segment.seqs()).chain(noted)
     }
 
     /// The stems that a word in any language may have, whatever its accents are.
@@ -66,7 +66,7 @@ impl Index {
                 (false, false) => alike >= length.saturating_sub(CHANGED).max(1),
             }
         };
-        self.stems.keys().filter(may_be).collect()
+        self.segments.stems().filter(may_be).collect()
     }
 }
 

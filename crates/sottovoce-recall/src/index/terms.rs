@@ -1,7 +1,7 @@
 //! The question's words: where they stand, and the evidence that they give to passages and sessions.
 
 use super::{
-    Index,
+    segments::Segments,
     speakers::name_words,
     view::{REACH, View, rarity},
 };
@@ -50,7 +50,7 @@ pub(super) fn ranking_words<'a>(question: &'a Question, view: &View) -> Vec<&'a 
 
 /// The words with their passages. A word is looked for by its stem in every language that occurs.
 pub(super) fn terms<'a>(
-    index: &Index,
+    segments: &Segments,
     view: &View,
     question: &Question,
     words: &[&'a QuestionWord],
@@ -67,12 +67,12 @@ pub(super) fn terms<'a>(
             Language::ALL.iter().filter(|language| view.languages & 1 << language.number() != 0)
         {
             let stem = language.stem(word.text.as_str());
-            if !stems.contains(&stem) && index.frequency(stem.as_str()) > 0 {
+            if !stems.contains(&stem) && segments.frequency(stem.as_str()) > 0 {
                 stems.push(stem);
             }
         }
         seen.push(own);
-        let slots = slots_with(index, view, &stems);
+        let slots = slots_with(segments, view, &stems);
         let rarity = rarity(view.slot_of.len(), slots.len());
         terms.push(Term { word, rarity, slots });
     }
@@ -80,9 +80,9 @@ pub(super) fn terms<'a>(
 }
 
 /// The slots of the passages that hold any of these stems, ascending.
-fn slots_with(index: &Index, view: &View, stems: &[Word]) -> Vec<u32> {
+fn slots_with(segments: &Segments, view: &View, stems: &[Word]) -> Vec<u32> {
     let mut slots = Vec::new();
-    for (entry, part) in index.entries().zip(&view.parts) {
+    for (entry, part) in segments.entries().zip(&view.parts) {
         let from = slots.len();
         for stem in stems {
             let number = entry.segment.find_stem(stem.as_str());

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::{Entry, Index};
+use super::segments::{Entry, Segments};
 use crate::{secret::Word, segment::Place, turn::Role};
 
 /// Passages each way that count as beside one, and empty slots between two sessions.
@@ -63,10 +63,10 @@ struct Lengths {
 
 impl View {
     /// The lists of an index from nothing.
-    pub(super) fn new(index: &Index) -> Self {
+    pub(super) fn new(segments: &Segments) -> Self {
         let mut view = Self { slots: REACH, ..Self::default() };
         let mut last = None;
-        for entry in index.packs.values() {
+        for entry in segments.packs.values() {
             view.add(entry, &mut last);
         }
         view.packed = Lengths {
@@ -77,11 +77,11 @@ impl View {
             slots: view.slots,
             parts: view.parts.len(),
         };
-        view.renewed(index)
+        view.renewed(segments)
     }
 
     /// The lists after a change of the tail alone.
-    pub(super) fn renewed(mut self, index: &Index) -> Self {
+    pub(super) fn renewed(mut self, segments: &Segments) -> Self {
         let packed = self.packed;
         self.turns.truncate(packed.turns);
         self.turn_slots.truncate(packed.turns);
@@ -92,10 +92,10 @@ impl View {
         }
         self.slots = packed.slots;
         self.parts.truncate(packed.parts);
-        let packs = index.packs.values().rev().map(|entry| &entry.segment);
+        let packs = segments.packs.values().rev().map(|entry| &entry.segment);
         let last_pack = packs.clone().find(|segment| !segment.is_empty());
         let mut last = last_pack.and_then(|segment| Some(segment.place(segment.turns.last()?)));
-        for entry in &index.tail {
+        for entry in &segments.tail {
             self.add(entry, &mut last);
         }
         self.slots += REACH;

@@ -21,9 +21,8 @@ use std::ops::RangeInclusive;
 use jiff::{Span, ToSpan, Zoned, civil::Date};
 
 use super::{
-    DaySpan,
     grammar::{Slots, Unit},
-    span_of,
+    span::{DaySpan, span_of},
 };
 
 /// Years before the newest that a date without a year may mean.

@@ -345,7 +345,7 @@ proptest! {
         years in (1960i16..2030, 0i16..60),
     ) {
         let now = jiff::Timestamp::from_second(second).unwrap().in_tz(zone).unwrap();
-        let today = super::day_number(now.date()).unwrap();
+        let today = super::span::day_number(now.date()).unwrap();
         let years = years.0..=years.0 + years.1;
         for text in [text.as_str(), &words.join(" "), &format!("{text} {}", words.join(" "))] {
             let found = spans(text, language, &now, years.clone());

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use sottovoce_sync::testing::MemoryRemote;
-use sottovoce_sync::{Remote, RemoteError};
+use sottovoce_remote::testing::MemoryRemote;
+use sottovoce_remote::{Remote, RemoteError};
 
 /// A remote in memory. Each of its requests can be made to take a while.
 #[derive(Debug, Default)]

@@ -26,7 +26,8 @@ use jiff::{SignedDuration, Timestamp};
 use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::import::Backup;
 use sottovoce::{ChatMessage, ChatRole, ConversationStore, ManualClock, Scope};
-use sottovoce_sync::{Background, DeviceOptions, Remote, Syncer};
+use sottovoce_remote::Remote;
+use sottovoce_sync::{Background, DeviceOptions, Syncer};
 
 use counted::Counted;
 use home::Home;

@@ -10,9 +10,9 @@ use zeroize::Zeroizing;
 
 use crate::error::{SyncError, SyncResult, off_thread};
 use crate::id::Id;
-use crate::remote::Remote;
 use crate::stream::head::{Head, SegmentRef};
 use crate::stream::segment::Segment;
+use sottovoce_remote::Remote;
 
 /// The most devices of a space. Names beyond that are ignored: whoever can write to the remote can invent any.
 const MOST_DEVICES: usize = 256;

@@ -12,7 +12,8 @@ use sottovoce::store::Retention;
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Scope, StoreOptions,
 };
-use sottovoce_sync::{Action, SyncError};
+use sottovoce_remote::Action;
+use sottovoce_sync::SyncError;
 
 use crate::home::SECRET;
 use crate::house::{Fate, Machine, all_have, devices, named, problems};

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use sottovoce::exchange::Sharing;
 use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, Profile};
 use sottovoce::{ConversationStore, Scope};
-use sottovoce_sync::Remote;
+use sottovoce_remote::Remote;
 
 use crate::house::{Machine, all_have, devices, named, problems};
 use crate::simulation::Random;
@@ -142,7 +142,7 @@ async fn invented_devices_and_objects_keep_nobody_from_syncing() {
         lies.insert(format!("{space}/o/{number:032x}/{number:032x}"), Bytes::from_static(b"x"));
     }
     // The largest object that a remote may return.
-    lies.insert(format!("{space}/h/{:032x}.1", 7), vec![b' '; sottovoce_sync::MAX_OBJECT].into());
+    lies.insert(format!("{space}/h/{:032x}.1", 7), vec![b' '; sottovoce_remote::MAX_OBJECT].into());
     one.remote.objects.restore(lies);
     one.say("canary 3").await;
     one.sync().await;

@@ -8,10 +8,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::{ChatMessage, ChatRole, Clock, ConversationStore, ManualClock, Scope};
-use sottovoce_sync::testing::MemoryRemote;
-use sottovoce_sync::{
-    Action, DeviceOptions, ErrorKind, Problem, Remote, RemoteError, SyncReport, SyncResult, Syncer,
-};
+use sottovoce_remote::testing::MemoryRemote;
+use sottovoce_remote::{Action, ErrorKind, Remote, RemoteError};
+use sottovoce_sync::{DeviceOptions, Problem, SyncReport, SyncResult, Syncer};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use sottovoce_sync::{Remote, RemoteError};
+use sottovoce_remote::{Remote, RemoteError};
 use tokio::sync::Notify;
 
 /// A remote whose operations never end once there have been so many.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sottovoce::{Clock, ManualClock};
-use sottovoce_sync::testing::MemoryRemote;
-use sottovoce_sync::{Credentials, Remote};
+use sottovoce_remote::testing::MemoryRemote;
+use sottovoce_remote::{Credentials, Remote};
 use sottovoce_team_server::api::{Hex, Id, NewMember, Rid, Secret};
 use sottovoce_team_server::{
     Database, DatabaseOptions, Limits, Listening, Quotas, Rate, Team, listen, open_database, serve,
@@ -82,7 +82,7 @@ pub(crate) fn open_bucket(bucket: &str) -> Arc<dyn Remote> {
     let (address, credentials) = bucket.split_once(' ').unwrap();
     let address = format!("{address}/{}", Id::random().unwrap());
     let credentials = Credentials::from_file(credentials.as_ref()).unwrap();
-    sottovoce_sync::open(&address, &credentials).unwrap()
+    sottovoce_remote::open(&address, &credentials).unwrap()
 }
 
 /// All objects of a server.

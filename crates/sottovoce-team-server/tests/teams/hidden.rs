@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use sottovoce_sync::testing::MemoryRemote;
+use sottovoce_remote::testing::MemoryRemote;
 use sottovoce_team_server::api::{Id, Secret};
 use tracing_subscriber::fmt::MakeWriter;
 

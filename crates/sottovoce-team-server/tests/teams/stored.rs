@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use sottovoce_sync::Remote;
+use sottovoce_remote::Remote;
 use sottovoce_team_server::api::Id;
 
 use crate::harness::{Engine, Member, Server, Setup, forgetting, message, objects, stores};

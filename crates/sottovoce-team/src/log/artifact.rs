@@ -5,9 +5,10 @@ use std::io;
 use sottovoce::exchange::{Exchange, ObjectKind};
 use sottovoce::store::{Artifact, ArtifactStore};
 use sottovoce::{Error, Scope};
-use sottovoce_sync::{MAX_PIECES, PieceReader, SyncError, SyncResult, read_piece};
+use sottovoce_sync::{MAX_PIECES, PieceReader, read_piece};
 use sottovoce_team_api::Id;
 
+use crate::error::{TeamError, TeamResult};
 use crate::log::Log;
 use crate::log::contents::{ArtifactPieces, Keys, new_id};
 use crate::teams::Teams;
@@ -26,7 +27,7 @@ pub enum FetchedArtifact {
 impl Log<'_> {
     /// Uploads an artifact's contents. `None` if it was deleted meanwhile or cannot be read: it is tried again with the next
     /// change.
-    pub(crate) async fn upload(&self, artifact: Artifact) -> SyncResult<Option<ArtifactPieces>> {
+    pub(crate) async fn upload(&self, artifact: Artifact) -> TeamResult<Option<ArtifactPieces>> {
         let opened = match self.exchange.store().open_artifact(&artifact.id).await {
             Ok(opened) => opened,
             Err(Error::Damaged { .. }) => None,
@@ -52,7 +53,7 @@ impl Log<'_> {
     }
 
     /// Fetches an artifact's contents and stores them. Returns whether they were there.
-    async fn fetch(&self, described: &ArtifactPieces) -> SyncResult<bool> {
+    async fn fetch(&self, described: &ArtifactPieces) -> TeamResult<bool> {
         if described.pieces.len() > MAX_PIECES {
             return Ok(false);
         }
@@ -95,7 +96,7 @@ impl Teams {
     ///
     /// # Errors
     /// Those of the server and of adding an artifact.
-    pub async fn fetch_artifact(&self, scope: &Scope, id: &str) -> SyncResult<FetchedArtifact> {
+    pub async fn fetch_artifact(&self, scope: &Scope, id: &str) -> TeamResult<FetchedArtifact> {
         let (root, mut state, _lock) = self.locked().await?;
         let unknown = Ok(FetchedArtifact::Unknown);
         let Some(team_id) = state.team_of(scope) else { return unknown };
@@ -123,7 +124,7 @@ impl Teams {
     ///
     /// # Errors
     /// Those of [`fetch_artifact`](Self::fetch_artifact).
-    pub async fn fetch_artifacts(&self) -> SyncResult<usize> {
+    pub async fn fetch_artifacts(&self) -> TeamResult<usize> {
         let mut fetched = 0;
         for team in self.state().await?.teams.values() {
             for shared in team.conversations.values() {
@@ -131,7 +132,7 @@ impl Teams {
                     match self.fetch_artifact(&shared.scope()?, id).await {
                         Ok(FetchedArtifact::Fetched) => fetched += 1,
                         Ok(_) => {}
-                        Err(SyncError::NotAMember { .. }) => break,
+                        Err(TeamError::NotAMember { .. }) => break,
                         Err(error) => return Err(error),
                     }
                 }

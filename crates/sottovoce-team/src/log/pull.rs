@@ -6,9 +6,10 @@ use serde_json::Value;
 use sottovoce::ChatRole;
 use sottovoce::exchange::{Incoming, Origin, SharedMessage, SharedSnapshot};
 use sottovoce_sync::values::{self, ARTIFACT, SNAPSHOT};
-use sottovoce_sync::{Problem, SyncProgress, SyncReport, SyncResult};
+use sottovoce_sync::{Problem, SyncProgress, SyncReport};
 use sottovoce_team_api::{Page, Record, Rid};
 
+use crate::error::TeamResult;
 use crate::log::contents::{ArtifactPieces, Contents, What, new_id};
 use crate::log::settings::{self, digest};
 use crate::log::{Log, note_problem};
@@ -34,7 +35,7 @@ impl Log<'_> {
         shared: &mut Shared,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
-    ) -> SyncResult<bool> {
+    ) -> TeamResult<bool> {
         let (mut news, mut records) = (News::default(), 0);
         let mut is_more = true;
         while is_more && records < STRETCH {
@@ -78,7 +79,7 @@ impl Log<'_> {
         shared: &mut Shared,
         news: &mut News,
         report: &mut SyncReport,
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         shared.read = record.pos;
         let Some(sealed) = record.sealed else {
             shared.seen.note_emptied(record.rid);
@@ -128,7 +129,7 @@ impl Log<'_> {
         shared: &mut Shared,
         news: News,
         report: &mut SyncReport,
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         let News { mut incoming, set, .. } = news;
         shared.own.forgotten.extend(incoming.forgotten.iter().copied());
         let before = self.exchange.position().await?;
@@ -185,7 +186,7 @@ impl Log<'_> {
         set: BTreeMap<String, (Value, Rid)>,
         incoming: &mut Incoming,
         report: &mut SyncReport,
-    ) -> SyncResult<BTreeMap<String, Rid>> {
+    ) -> TeamResult<BTreeMap<String, Rid>> {
         let here = settings::shared(self.exchange).await?;
         let mut taken = BTreeMap::new();
         let mut deleted = Vec::new();

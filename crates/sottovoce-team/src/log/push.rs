@@ -11,6 +11,7 @@ use sottovoce_team_api::{Append, Appended, Kind, MAX_RECORDS, NewRecord, Page, R
 
 use reqwest::Method;
 
+use crate::error::TeamResult;
 use crate::log::contents::{Contents, What, new_rid};
 use crate::log::settings::{self, digest};
 use crate::log::{Log, note_problem};
@@ -36,7 +37,7 @@ impl Log<'_> {
         shared: &mut Shared,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         let position = self.exchange.position().await?;
         let mut writing = Writing { log: self, called, batch: Batch::default() };
         if position == shared.own.position {
@@ -53,7 +54,7 @@ impl Log<'_> {
 
     /// Begins again if the conversation is not the one that was appended: it was restored from an older copy, or forgotten
     /// completely and begun anew. The server has a record once, however often it is appended.
-    async fn check_restored(&self, shared: &mut Shared, position: Position) -> SyncResult<()> {
+    async fn check_restored(&self, shared: &mut Shared, position: Position) -> TeamResult<()> {
         let own = &mut shared.own;
         let is_shorter = position.last_seq < own.seq;
         let is_another = match own.origin {
@@ -77,7 +78,7 @@ impl Log<'_> {
         shared: &mut Shared,
         listed: &BTreeSet<Origin>,
         report: &mut SyncReport,
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         let mut names: BTreeMap<Rid, Origin> = BTreeMap::new();
         for origin in listed.difference(&shared.own.forgotten) {
             names.insert(self.keys.rid(*origin)?, *origin);
@@ -110,7 +111,7 @@ impl Writing<'_, '_> {
         self.log.exchange
     }
 
-    async fn forgotten(&mut self, shared: &mut Shared, report: &mut SyncReport) -> SyncResult<()> {
+    async fn forgotten(&mut self, shared: &mut Shared, report: &mut SyncReport) -> TeamResult<()> {
         let forgotten = self.exchange().forgotten().await?;
         let new = forgotten.difference(&shared.own.forgotten).copied().collect();
         self.forget(shared, new, report).await
@@ -121,7 +122,7 @@ impl Writing<'_, '_> {
         shared: &mut Shared,
         forgotten: Vec<Origin>,
         report: &mut SyncReport,
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         for messages in forgotten.chunks(MAX_RECORDS) {
             let rids = messages.iter().map(|origin| self.log.keys.rid(*origin));
             let rids: Vec<Rid> = rids.collect::<SyncResult<_>>()?;
@@ -141,7 +142,7 @@ impl Writing<'_, '_> {
         shared: &mut Shared,
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
-    ) -> SyncResult<()> {
+    ) -> TeamResult<()> {
         loop {
             let Stretch { messages, read_to, last_seq } =
                 self.exchange().messages(shared.own.seq).await?;
@@ -171,7 +172,7 @@ impl Writing<'_, '_> {
         }
     }
 
-    async fn settings(&mut self, shared: &mut Shared, report: &mut SyncReport) -> SyncResult<()> {
+    async fn settings(&mut self, shared: &mut Shared, report: &mut SyncReport) -> TeamResult<()> {
         let values = settings::shared(self.exchange()).await?;
         let mut names: BTreeSet<String> = values.keys().cloned().collect();
         names.extend(shared.settings.keys().cloned());
@@ -229,7 +230,7 @@ impl Writing<'_, '_> {
         kind: Kind,
         forgets: Vec<Rid>,
         what: What,
-    ) -> SyncResult<bool> {
+    ) -> TeamResult<bool> {
         let n = self.batch.n.max(shared.own.n) + 1;
         let (writer, void, by) = (shared.own.writer, shared.own.void, self.called.to_owned());
         let contents = Contents { writer, n, void, by, what };
@@ -245,7 +246,7 @@ impl Writing<'_, '_> {
     }
 
     /// Appends the records that were added. The server takes all of them or none.
-    async fn flush(&mut self, shared: &mut Shared) -> SyncResult<()> {
+    async fn flush(&mut self, shared: &mut Shared) -> TeamResult<()> {
         let Batch { records, n, .. } = std::mem::take(&mut self.batch);
         if records.is_empty() {
             return Ok(());
@@ -259,7 +260,7 @@ impl Writing<'_, '_> {
     }
 
     /// Appends what is left. Tells which numbers belong to no record, if no record has told it yet.
-    async fn end(&mut self, shared: &mut Shared) -> SyncResult<()> {
+    async fn end(&mut self, shared: &mut Shared) -> TeamResult<()> {
         if self.batch.records.is_empty() && shared.own.void > shared.seen.void(shared.own.writer) {
             self.add(shared, new_rid()?, Kind::Setting, Vec::new(), What::Nothing).await?;
         }

@@ -8,9 +8,9 @@ use jiff::SignedDuration;
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ConversationStore, FileConversationStore, ManualClock, Scope,
 };
-use sottovoce_sync::testing::MemoryRemote;
-use sottovoce_sync::{Conversations, Problem, SyncReport, SyncResult};
-use sottovoce_team::{Level, Link, Role, Teams};
+use sottovoce_remote::testing::MemoryRemote;
+use sottovoce_sync::{Conversations, Problem, SyncReport};
+use sottovoce_team::{Level, Link, Role, TeamResult, Teams};
 use sottovoce_team_server::api::Secret;
 use sottovoce_team_server::{DatabaseOptions, Limits, Rate, Team, listen, open_database, serve};
 use tempfile::TempDir;
@@ -169,7 +169,7 @@ impl Person {
     }
 
     /// Exchanges what is new until the process dies.
-    pub(crate) async fn sync_or_die(&self) -> Option<SyncResult<SyncReport>> {
+    pub(crate) async fn sync_or_die(&self) -> Option<TeamResult<SyncReport>> {
         tokio::select! {
             report = self.teams.sync(|_| {}) => Some(report),
             () = self.died.notified() => None,

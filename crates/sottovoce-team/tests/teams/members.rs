@@ -1,7 +1,7 @@
 //! Who gets in, and who is shut out
 
-use sottovoce_sync::SyncError;
-use sottovoce_team::{Level, Link, Role};
+use sottovoce_sync::Failure;
+use sottovoce_team::{Level, Link, Role, TeamError};
 
 use crate::house::{House, PLANS, scope};
 use crate::proxy::Fate;
@@ -83,7 +83,7 @@ async fn a_member_who_is_shut_out_reads_nothing_new_and_the_others_go_on_with_a_
     anna.says(PLANS, "Carl is out").await;
     anna.sync().await;
     let error = carl.teams.sync(|_| {}).await.unwrap_err();
-    assert!(matches!(error, SyncError::NotAMember { .. }), "{error}");
+    assert!(matches!(error, TeamError::NotAMember { .. }), "{error}");
     assert_eq!(carl.words(PLANS).await, ["We meet on Monday"]);
     // Whoever lacks the new key is told, and misses nothing.
     let problems = ben.problems().await;
@@ -217,7 +217,7 @@ async fn a_token_is_renewed_before_it_expires_and_the_old_one_ends() {
     // The token of 130 days ago has expired, and was revoked.
     anna.restore();
     let error = anna.teams.sync(|_| {}).await.unwrap_err();
-    assert!(matches!(error, SyncError::NotAMember { .. }), "{error}");
+    assert!(matches!(error, TeamError::NotAMember { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn whoever_leaves_keeps_everything_and_an_owner_must_remain() {
     let anna = house.anna().await;
     let ben = house.guest(&anna, "Ben", Level::Write).await;
     ben.teams.leave(None, false).await.unwrap();
-    assert!(matches!(ben.teams.sync(|_| {}).await, Err(SyncError::NoTeam)));
+    assert!(matches!(ben.teams.sync(|_| {}).await, Err(TeamError::NoTeam)));
     assert_eq!(ben.words(PLANS).await, ["We meet on Monday"]);
     assert_eq!(anna.teams.members(None).await.unwrap().len(), 1);
     assert!(anna.teams.leave(None, false).await.is_err());
@@ -238,7 +238,7 @@ async fn a_store_can_be_in_two_teams_and_nothing_of_one_gets_into_the_other() {
     let house = House::new().await;
     let anna = house.anna().await;
     anna.teams.create(&house.start_link(), "Club", "Anna").await.unwrap();
-    assert!(matches!(anna.teams.members(None).await, Err(SyncError::SeveralTeams)));
+    assert!(matches!(anna.teams.members(None).await, Err(TeamError::SeveralTeams)));
     anna.says("named/club", "chess").await;
     anna.teams.share(Some("Club"), &scope("named/club")).await.unwrap();
     anna.sync().await;

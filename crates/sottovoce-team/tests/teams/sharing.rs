@@ -2,6 +2,7 @@
 
 use sottovoce::ConversationStore;
 use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, Profile, SavedMessage, Snapshot};
+use sottovoce_sync::Failure;
 use sottovoce_team::{FetchedArtifact, Level};
 
 use crate::house::{House, PLANS, Person, scope};

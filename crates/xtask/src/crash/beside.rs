@@ -8,10 +8,10 @@ use sottovoce::admin::RepairOptions;
 use sottovoce::store::{SavedMessage, Snapshot};
 use sottovoce::{ConversationStore, FileConversationStore};
 
-use crate::Result;
 use crate::crash::check::ensure;
 use crate::crash::house::{block_on, open, say};
 use crate::crash::told::Told;
+use crate::task::Result;
 
 pub(crate) const FIRST: &str = "00000000-0000-4000-8000-000000000001";
 const SECOND: &str = "00000000-0000-4000-8000-000000000002";

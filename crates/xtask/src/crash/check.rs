@@ -8,11 +8,11 @@ use sottovoce::admin::Rekey;
 use sottovoce::store::{Document, FindingKind};
 use sottovoce::{ConversationStore, EncryptionKey, Error, FileConversationStore, StoreOptions};
 
-use crate::Result;
 use crate::crash::house::{
     Whose, append, block_on, new_key, old_key, open, open_as, options, text,
 };
 use crate::crash::told::Told;
+use crate::task::Result;
 
 /// What a step may have done to a conversation.
 #[derive(Default)]

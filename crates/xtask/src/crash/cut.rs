@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::Result;
 use crate::crash::disk::{self, Change, Kind, Mounted};
 use crate::crash::step::Step;
 use crate::crash::told::Told;
 use crate::crash::trace::Trace;
+use crate::task::Result;
 
 /// How a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Result;
+use crate::task::Result;
 
 /// The size of a disk in bytes: enough for every step, and quickly copied.
 const SIZE: u64 = 8 << 20;

@@ -8,7 +8,8 @@ use sottovoce::{
     StoreOptions,
 };
 
-use crate::Result;
+use crate::crash::told::WORK;
+use crate::task::Result;
 
 /// The number of files that stay loose, so that packing begins early.
 pub(crate) const LOOSE: usize = 64;
@@ -66,7 +67,7 @@ pub(crate) async fn append(store: &FileConversationStore, seq: u64) -> Result<()
 
 /// Reports to the parent process in one system call. Without a parent, nobody reads it.
 pub(crate) fn say(what: &str) {
-    if std::env::args().nth(1).as_deref() != Some(super::WORK) {
+    if std::env::args().nth(1).as_deref() != Some(WORK) {
         return;
     }
     let mut out = std::io::stdout().lock();

@@ -8,10 +8,10 @@ use sottovoce::context::recall::{Recall, RecallQuery};
 use sottovoce::store::{Batch, DocumentId, StoreBackend};
 use sottovoce::{ConversationStore, Error, FileConversationStore};
 
-use crate::Result;
 use crate::crash::check::ensure;
 use crate::crash::house::{block_on, open, said, say, text};
 use crate::crash::told::Told;
+use crate::task::Result;
 
 /// So many numbers that the index is worth writing. Of the messages only the first few are left, so that a check is quick.
 const MANY: u64 = 260;

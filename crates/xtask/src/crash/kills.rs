@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use sottovoce::ConversationStore;
 
-use crate::Result;
 use crate::crash::check::{ensure, read};
 use crate::crash::house::{append, block_on, open, said, say, text};
 use crate::crash::index;
 use crate::crash::report::Report;
+use crate::crash::told::WORK;
+use crate::task::Result;
 
 pub(crate) const NAME: &str = "kills";
 
@@ -78,7 +79,7 @@ pub(crate) fn run(rounds: usize, report: &mut Report) -> Result<()> {
 /// Starts a process and kills it during its first calls or after a few.
 fn kill(root: &Path, told: &mut Told) -> Result<()> {
     let mut child = Command::new(std::env::current_exe()?)
-        .args([super::WORK, NAME])
+        .args([WORK, NAME])
         .arg(root)
         .stdout(Stdio::piped())
         .spawn()?;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::Result;
 use crate::crash::cut::{Bench, End};
+use crate::task::Result;
 
 /// A skipped fsync.
 #[derive(Debug)]

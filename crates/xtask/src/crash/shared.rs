@@ -5,10 +5,10 @@ use std::path::Path;
 
 use sottovoce::exchange::{Exchange, Origin};
 
-use crate::Result;
 use crate::crash::check::ensure;
 use crate::crash::house::{block_on, open};
 use crate::crash::told::Told;
+use crate::task::Result;
 
 /// Checks that others are told of no message that is here, and of all of those that are forgotten together or of none.
 /// Returns whether they are told of them, and whether these are here.

@@ -5,7 +5,6 @@ use std::path::Path;
 use sottovoce::store::Document;
 use sottovoce::{ConversationStore, EncryptionKey};
 
-use crate::Result;
 use crate::crash::beside;
 use crate::crash::check::{self, Expected};
 use crate::crash::house::{LOOSE, Whose, append, block_on, open, open_as, said, say, text};
@@ -13,6 +12,7 @@ use crate::crash::index;
 use crate::crash::shared;
 use crate::crash::told::Told;
 use crate::crash::work::{answers, appends, filled, forgets, imports, repair, writes};
+use crate::task::Result;
 
 pub(crate) struct Step {
     pub(crate) name: &'static str,

@@ -1,5 +1,8 @@
 //! What a killed process had acknowledged.
 
+/// The task of a process that will be killed.
+pub(crate) const WORK: &str = "__work";
+
 /// What a process has acknowledged, as it reports on its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Told {

@@ -7,8 +7,8 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::Result;
-use crate::crash::told::Told;
+use crate::crash::told::{Told, WORK};
+use crate::task::Result;
 
 /// The calls that change the disk, and `write`, which acknowledges. Not every machine has all of them.
 const CALLS: &str = "?mkdir,mkdirat,openat,write,writev,pwrite64,ftruncate,fallocate,?rename,renameat,renameat2,?link,\
@@ -57,7 +57,7 @@ impl Trace {
                 command.arg(format!("--inject={HINTS}:retval=0"))
             }
         };
-        command.arg(std::env::current_exe()?).args([super::WORK, step]).arg(root);
+        command.arg(std::env::current_exe()?).args([WORK, step]).arg(root);
         let mut strace = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

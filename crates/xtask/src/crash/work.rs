@@ -7,9 +7,9 @@ use sottovoce::ConversationStore;
 use sottovoce::admin::RepairOptions;
 use sottovoce::store::Document;
 
-use crate::Result;
 use crate::crash::check;
 use crate::crash::house::{LOOSE, append, block_on, open, said, say, text};
+use crate::task::Result;
 
 pub(crate) fn filled(root: &Path, loose: usize, messages: u64) -> Result<()> {
     block_on(async {

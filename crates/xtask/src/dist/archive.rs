@@ -6,8 +6,8 @@ use std::io::Write;
 use flate2::{Compression, GzBuilder};
 use tar::{Builder, EntryType, Header};
 
-use crate::Result;
 use crate::dist::file::File;
+use crate::task::Result;
 
 /// A folder that belongs to another user than root.
 #[derive(Debug, Clone, Copy)]

@@ -6,9 +6,9 @@
 
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::dist::digest::sha256;
 use crate::dist::package::Package;
+use crate::task::Result;
 
 /// Lists what the binary is made from. The first package named like the command line is the program itself.
 pub(crate) fn make(packages: &[Package], binary: &[u8]) -> Result<Vec<u8>> {

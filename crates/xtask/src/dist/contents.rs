@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::Result;
 use crate::dist::edition::Edition;
 use crate::dist::file::File;
 use crate::dist::toolchain;
+use crate::task::Result;
 
 #[derive(Debug)]
 pub(crate) struct Contents {

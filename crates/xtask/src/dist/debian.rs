@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::Result;
 use crate::dist::archive::{ar, gzip, tar};
 use crate::dist::contents::Contents;
 use crate::dist::file::File;
 use crate::dist::settings_file;
 use crate::dist::target::Target;
+use crate::task::Result;
 
 /// What dpkg asks before it replaces.
 const SETTINGS: &str = "etc/sottovoce/appsettings.json";

@@ -20,7 +20,7 @@ impl Edition {
     /// What cargo is told.
     pub(crate) fn features(self) -> &'static [&'static str] {
         match self {
-            Self::Whole => &[],
+            Self::Whole => &["--features", "full"],
             Self::Small => &["--no-default-features"],
         }
     }

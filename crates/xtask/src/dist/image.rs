@@ -6,11 +6,11 @@
 
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::dist::archive::{Owned, gzip, tar};
 use crate::dist::digest::sha256;
 use crate::dist::file::File;
 use crate::dist::target::Target;
+use crate::task::Result;
 
 /// Who runs the program: nobody whom the host knows.
 const USER: u64 = 65532;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use crate::Result;
 use crate::dist::package::Package;
+use crate::task::Result;
 
 /// What the files with a crate's licence begin with, in any case.
 const NAMES: [&str; 5] = ["license", "licence", "copying", "notice", "unlicense"];

@@ -10,10 +10,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::Result;
 use crate::dist::edition::Edition;
 use crate::dist::target::Target;
 use crate::dist::toolchain;
+use crate::task::Result;
 
 #[derive(Debug)]
 pub(crate) struct Package {

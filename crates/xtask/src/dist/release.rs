@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Result;
 use crate::dist::archive::{gzip, tar};
 use crate::dist::contents::Contents;
 use crate::dist::edition::Edition;
@@ -10,6 +9,7 @@ use crate::dist::file::File;
 use crate::dist::package::Package;
 use crate::dist::target::Target;
 use crate::dist::{bill, debian, image, licences, settings_file};
+use crate::task::Result;
 
 /// Where and when a release is made.
 #[derive(Debug)]

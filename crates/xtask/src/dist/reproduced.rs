@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::Result;
 use crate::dist::digest::sha256;
 use crate::dist::edition::Edition;
 use crate::dist::release::Site;
 use crate::dist::target::Target;
 use crate::dist::toolchain::{Toolchain, output, run};
+use crate::task::Result;
 
 /// Prints the sums of both builds of each binary. Returns whether they are the same.
 pub(crate) fn check(

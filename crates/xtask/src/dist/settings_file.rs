@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 use sottovoce::Config;
 
-use crate::Result;
+use crate::task::Result;
 
 /// The widest line of an explanation.
 const WIDTH: usize = 100;

@@ -1,6 +1,6 @@
 //! A kind of machine that a release is for.
 
-use crate::Result;
+use crate::task::Result;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {

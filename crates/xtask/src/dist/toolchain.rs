@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Result;
 use crate::dist::edition::Edition;
 use crate::dist::target::Target;
+use crate::task::Result;
 
 /// Between two flags.
 const SEPARATOR: &str = "\x1f";

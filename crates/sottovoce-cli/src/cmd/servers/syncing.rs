@@ -126,3 +126,28 @@ impl Syncing {
         Arc::new(String::new)
     }
 }
+
+/// Warns of a store whose conversations are shared: this program exchanges nothing.
+#[cfg(not(feature = "sync"))]
+pub(crate) async fn warn_if_shared(conversations: &OpenConversations) -> Result<(), Failure> {
+    use sottovoce::Scope;
+    use sottovoce::exchange::{Sharing, read_state};
+
+    let root = conversations.store(&Scope::Default).await?;
+    for (sharing, whom, feature) in
+        [(Sharing::Devices, "other devices", "sync"), (Sharing::Teams, "a team", "team-server")]
+    {
+        let state = read_state(&root, sharing).await?;
+        let state = state.and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+        let is_shared = |state: serde_json::Value| {
+            let teams = state.get("teams").map(|teams| teams.as_object().map(|teams| teams.len()));
+            teams != Some(Some(0))
+        };
+        if state.is_some_and(is_shared) {
+            crate::output::warning(&format!(
+                "this store shares conversations with {whom}; this program was built without `{feature}` and exchanges nothing"
+            ));
+        }
+    }
+    Ok(())
+}

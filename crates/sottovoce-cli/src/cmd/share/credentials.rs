@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use sottovoce::Config;
-use sottovoce_sync::{Credentials, OpenRemote, open};
+use sottovoce_remote::{Credentials, open};
+use sottovoce_sync::OpenRemote;
 
 use crate::exit::Failure;
 

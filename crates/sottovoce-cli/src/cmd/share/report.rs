@@ -2,7 +2,7 @@
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use sottovoce_sync::{SyncProgress, SyncReport, SyncResult};
+use sottovoce_sync::{SyncProgress, SyncReport};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -44,11 +44,11 @@ pub(super) fn is_worth_telling(report: &SyncReport) -> bool {
 /// Runs a sync with its progress, until it is done or interrupted.
 pub(super) async fn attended(
     bar: &ProgressBar,
-    syncing: impl Future<Output = SyncResult<SyncReport>>,
+    syncing: impl Future<Output = Result<SyncReport, impl Into<Failure>>>,
 ) -> Result<SyncReport, Failure> {
     let report = Interrupt::listen()?.or("the next sync goes on from here", syncing).await;
     bar.finish_and_clear();
-    Ok(report??)
+    report?.map_err(Into::into)
 }
 
 /// A bar that shows a sync's progress.

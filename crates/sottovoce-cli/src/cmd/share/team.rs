@@ -21,8 +21,7 @@ use std::sync::Arc;
 
 use sottovoce::Error;
 use sottovoce::config::OpenConversations;
-use sottovoce_sync::SyncError;
-use sottovoce_team::{Level, Teams};
+use sottovoce_team::{Level, TeamError, Teams};
 
 use crate::cmd::share::stores;
 use crate::exit::{Failure, Outcome};
@@ -148,7 +147,7 @@ fn teams(session: &Session) -> Result<Teams, Failure> {
     let config = session.config()?;
     let keys = match session.keys(&config) {
         Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
-            return Err(SyncError::NoTeam.into());
+            return Err(TeamError::NoTeam.into());
         }
         keys => keys?,
     };

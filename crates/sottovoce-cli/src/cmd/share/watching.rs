@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce_sync::{Background, Repeated};
+use sottovoce_sync::{Background, Failure as _, Repeated};
 use tokio::sync::mpsc;
 
 use crate::cmd::share::report;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
@@ -16,7 +16,7 @@ use crate::session::Session;
 /// will not pass by itself.
 pub(super) async fn run(
     session: &Session,
-    work: Arc<impl Repeated>,
+    work: Arc<impl Repeated<Error: Into<Failure>>>,
     interval: Duration,
 ) -> Outcome {
     let background = Background::new(work, interval);

@@ -11,8 +11,10 @@ use jiff::{SignedDuration, Timestamp};
 use sottovoce::exchange::{Exchange, Origin};
 use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, SavedMessage, Snapshot};
 use sottovoce::{ChatMessage, ChatRole, Clock, ConversationStore, ManualClock, Scope};
-use sottovoce_sync::testing::{Faults, Faulty, MemoryRemote, live_texts};
-use sottovoce_sync::{DeviceOptions, Problem, Remote, Selection, SyncError, Syncer};
+use sottovoce_remote::Remote;
+use sottovoce_remote::testing::{Faults, Faulty, MemoryRemote};
+use sottovoce_sync::testing::live_texts;
+use sottovoce_sync::{DeviceOptions, Problem, Selection, SyncError, Syncer};
 use tempfile::TempDir;
 
 use crate::home::{Home, copy, new_folder};

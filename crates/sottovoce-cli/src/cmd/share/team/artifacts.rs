@@ -9,7 +9,7 @@ use sottovoce::config::OpenConversations;
 use sottovoce::store::ArtifactSource;
 use sottovoce::{Error, Result, Scope};
 use sottovoce_sync::SyncError;
-use sottovoce_team::FetchedArtifact;
+use sottovoce_team::{FetchedArtifact, TeamError};
 
 use crate::cmd::share::team::of;
 
@@ -32,7 +32,7 @@ impl ArtifactSource for TeamArtifacts {
         let Some(conversations) = self.0.upgrade() else { return Ok(false) };
         match of(&conversations).fetch_artifact(scope, id).await {
             Ok(fetched) => Ok(fetched == FetchedArtifact::Fetched),
-            Err(SyncError::Store(error)) => Err(error),
+            Err(TeamError::Sync(SyncError::Store(error))) => Err(error),
             Err(error) => {
                 let place = format!("artifacts/{id}");
                 Err(Error::io("fetch it", place, io::Error::other(error.to_string())))

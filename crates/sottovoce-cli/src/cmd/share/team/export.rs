@@ -37,7 +37,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         let line = serde_json::to_string(&record).map_err(io::Error::from);
         if let Err(error) = line.and_then(|line| writeln!(lines, "{line}")) {
             failed = Some(error);
-            return Err(SyncError::State { reason: "the file cannot be written" });
+            return Err(SyncError::State { reason: "the file cannot be written" }.into());
         }
         count += 1;
         bar.set_message(format!("exporting: {}", output::counted(count, "record")));

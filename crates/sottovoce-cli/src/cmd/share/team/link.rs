@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sottovoce::Config;
-use sottovoce_sync::SyncError;
-use sottovoce_team::Link;
+use sottovoce_team::{Link, TeamError};
 use zeroize::Zeroizing;
 
 use crate::cmd::share::text;
@@ -85,7 +84,7 @@ pub(super) fn read(argument: &str) -> Result<Link, Failure> {
             Ok(file) => text::limited(file, LONGEST, argument, HELP)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let reason = "it has no address, and no file has this name";
-                return Err(SyncError::InvalidLink { reason }.into());
+                return Err(TeamError::InvalidLink { reason }.into());
             }
             Err(error) => {
                 return Err(Failure::input(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce_sync::SyncError;
+use sottovoce_team::TeamError;
 
 use crate::cmd::share::team::teams;
 use crate::cmd::share::{report, watching};
@@ -36,7 +36,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let teams = teams(session)?;
     if args.watch {
         if teams.status().await?.is_empty() {
-            return Err(SyncError::NoTeam.into());
+            return Err(TeamError::NoTeam.into());
         }
         return watching::run(session, Arc::new(teams), INTERVAL).await;
     }
