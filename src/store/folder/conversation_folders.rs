@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::directory::{Directory, EntryKind, fs::FsDirectory};
+use crate::directory::fs::FsDirectory;
+use crate::directory::{Directory, EntryKind};
 use crate::error::Result;
 use crate::scope::{Scope, ScopeKind};
 use crate::store::record::finding::{Finding, FindingKind};

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::commit::committer::Committer;
-use crate::store::delete::cleanup;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
@@ -13,7 +11,8 @@ use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::RecordName;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
-use crate::store::write::{Writer, is_not_durable, publish_all, trim};
+use crate::store::write::committer::Committer;
+use crate::store::write::{Writer, cleanup, is_not_durable, publish_all, trim};
 
 impl Writer {
     /// Stores messages in order if the record that they answer still exists, and replaces a document in the same

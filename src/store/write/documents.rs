@@ -4,31 +4,31 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::error::{Error, Result};
-use crate::store::artifact::artifact_files;
-use crate::store::backend::provided::settings::check_writable;
-use crate::store::commit::import_tombstones;
-use crate::store::commit::import_tombstones::ImportTombstones;
-use crate::store::commit::thread_document;
-use crate::store::delete::cleanup;
-use crate::store::delete::limits;
-use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
-use crate::store::folder::document;
+use crate::message::ChatMessage;
+use crate::store::folder::{document, snapshot_files};
 use crate::store::read::origin_index::saved::SavedOrigins;
+use crate::store::read::query::RangeQuery;
+use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::artifact::{Artifact, Reuse, is_id};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
-use crate::store::record::import_digest::Origin;
+use crate::store::record::import_digest::{ImportTombstones, Origin};
+use crate::store::record::profile::Profile;
 use crate::store::record::retention::Retention;
-use crate::store::record::snapshot::Snapshot;
+use crate::store::record::snapshot::{Snapshot, check_id};
+use crate::store::record::summary::Summary;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
-use crate::store::settings::profile::Profile;
-use crate::store::settings::summary::Summary;
-use crate::store::snapshot::restore_job::RestoreJob;
-use crate::store::snapshot::snapshot_files;
-use crate::store::write::{Writer, publish_many};
+use crate::store::rules::limits_effect::{HiddenMessages, LimitsEffect};
+use crate::store::rules::restore::RestoreJob;
+use crate::store::rules::settings::check_writable;
+use crate::store::write::{
+    Writer, artifacts, cleanup, import_tombstones, publish_many, snapshots, thread_document,
+};
 
 /// The most bytes of the state of sync: 512 MiB.
 const LONGEST_STATE: usize = 512 << 20;
@@ -42,7 +42,7 @@ impl Writer {
             change(&mut profile);
             tail.check_settings(committer.folder)?;
             if profile.retention != tail.profile.retention
-                && limits::compare(&reader, tail, profile.retention)?.0
+                && cleanup::compare_limits(&reader, tail, profile.retention)?.0
             {
                 return Err(Error::HiddenMessages);
             }
@@ -96,11 +96,11 @@ impl Writer {
     }
 
     pub(crate) fn save_snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
-        self.locked(|committer, tail, _| snapshot_files::save(committer, tail, snapshot))
+        self.locked(|committer, tail, _| snapshots::save(committer, tail, snapshot))
     }
 
     pub(crate) fn delete_snapshot(&mut self, id: &str) -> Result<()> {
-        self.locked(|committer, tail, _| snapshot_files::delete(committer, tail, id))
+        self.locked(|committer, tail, _| snapshots::delete(committer, tail, id))
     }
 
     /// Restores messages of a snapshot, except those that are in the context already.
@@ -133,12 +133,12 @@ impl Writer {
 
     /// Deletes a snapshot, and marks it as deleted even if it was never here.
     pub(crate) fn delete_received_snapshot(&mut self, id: &str) -> Result<()> {
-        snapshot_files::check_id(id)?;
+        check_id(id)?;
         self.locked(|committer, tail, _| {
             if tail.profile.snapshots.get(id) == Some(&0) {
                 return Ok(());
             }
-            snapshot_files::delete(committer, tail, id)?;
+            snapshots::delete(committer, tail, id)?;
             committer.change_profile(tail, |profile| {
                 profile.snapshots.insert(id.to_owned(), 0);
             })
@@ -196,15 +196,13 @@ impl Writer {
         kid: &str,
         reuse: Reuse,
     ) -> Result<Option<Artifact>> {
-        self.locked(|committer, tail, _| {
-            artifact_files::file(committer, tail, artifact, kid, reuse)
-        })
+        self.locked(|committer, tail, _| artifacts::file(committer, tail, artifact, kid, reuse))
     }
 
     pub(crate) fn delete_artifacts(&mut self, ids: &[String]) -> Result<()> {
         self.locked(|committer, tail, _| {
             tail.check_settings(committer.folder)?;
-            artifact_files::delete(committer, tail, ids.iter().map(String::as_str))
+            artifacts::delete(committer, tail, ids.iter().map(String::as_str))
         })
     }
 
@@ -220,7 +218,7 @@ impl Writer {
             committer.change_profile(tail, |profile| {
                 profile.artifacts.extend(ids.clone().map(|id| (id.to_owned(), String::new())));
             })?;
-            artifact_files::delete(committer, tail, ids)
+            artifacts::delete(committer, tail, ids)
         })
     }
 
@@ -251,5 +249,21 @@ impl Writer {
             })?;
             Ok(is_there)
         })
+    }
+}
+
+impl RestoreJob {
+    /// The messages that are not visible in their threads now, as they will be stored. Requires the lock, so that
+    /// nothing is forgotten or restored in the meantime.
+    pub(crate) fn missing(&self, reader: &Reader, tail: &Tail) -> Result<Vec<ChatMessage>> {
+        let Some(snapshot) = snapshot_files::read(&reader.folder, &tail.profile, &self.id)? else {
+            return Err(Error::NoSuchSnapshot { nearest: Vec::new() });
+        };
+        let wanted = RangeQuery::Times(self.since..Timestamp::MAX);
+        let reading = reader.read_alone(tail, &wanted)?;
+        let horizon = reader.horizon(tail)?;
+        let shown = reading.messages.iter();
+        let shown = shown.filter(|m| horizon.shows(m.name) && !tail.profile.hides(m));
+        Ok(self.copies(&snapshot, shown))
     }
 }

@@ -9,11 +9,10 @@ use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::artifact::{artifact_files, contents};
-use crate::store::commit::import_tombstones::ImportTombstones;
+use crate::store::folder::{artifact_contents as contents, artifact_files};
 use crate::store::read::record_dump::{Body, Record};
-use crate::store::record::artifact;
-use crate::store::record::artifact::NewArtifact;
+use crate::store::record::artifact::{self, NewArtifact};
+use crate::store::record::import_digest::ImportTombstones;
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::snapshot;
 use crate::store::write::add_artifact;
