@@ -121,7 +121,7 @@ pub trait ConversationStore: StoreBackend {
         rules::read::tail(self, n).await
     }
 
-    /// The same for one thread, or for the messages outside all threads. The default also reads what other threads have
+    /// Returns the newest `n` of one thread, or of the messages outside all threads. The default also reads what others have
     /// said since; the file store does not.
     async fn read_thread(&self, thread: Option<&str>, n: usize) -> Result<ReadResult> {
         let mut asked = n;
@@ -225,7 +225,7 @@ pub trait ConversationStore: StoreBackend {
     /// What other limits would hide, and what they would show again; `None` means the limits of all conversations.
     /// Changes nothing.
     async fn limits_effect(&self, retention: Option<Retention>) -> Result<LimitsEffect> {
-        rules::limits::effect(self, retention).await
+        rules::limits::effect_on(self, retention).await
     }
 
     /// Changes the limits after somebody has agreed to the effect.
@@ -260,7 +260,7 @@ pub trait ConversationStore: StoreBackend {
     /// The snapshots, newest first, and findings about those that cannot be read.
     async fn snapshots(&self) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
         let view = rules::view::View::of(self).await?;
-        rules::snapshot::list(self, &view.profile).await
+        rules::read::list_snapshots(self, &view.profile).await
     }
 
     /// Returns a snapshot by its id; `None` if there is none.
@@ -268,7 +268,8 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// [`Error::Damaged`] or [`Error::WrongKey`] for one that does not open. It is left unchanged.
     async fn read_snapshot(&self, id: &str) -> Result<Option<Snapshot>> {
-        rules::snapshot::read(self, id).await
+        let view = rules::view::View::of(self).await?;
+        rules::read::read_snapshot(self, &view, id).await
     }
 
     /// Stores a snapshot. Replaces one with the same id. It is durable when this returns.

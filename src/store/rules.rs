@@ -1,7 +1,9 @@
 //! What a store's medium has to do. Everything else that a store can do is provided on top of it.
 
 pub(crate) mod append;
+pub(crate) mod backend_state;
 pub(crate) mod batch;
+pub(crate) mod current_state;
 pub(crate) mod forget;
 pub(crate) mod forget_plan;
 pub(crate) mod limits;

@@ -12,9 +12,9 @@ pub(crate) mod documents;
 pub(crate) mod forget;
 pub(crate) mod forgotten_conversation;
 pub(crate) mod import_tombstones;
+pub(crate) mod locked_state;
 pub(crate) mod pack_batch;
 pub(crate) mod pack_rewrite;
-pub(crate) mod prepared_forget;
 pub(crate) mod recovery;
 pub(crate) mod removal;
 pub(crate) mod restore_records;
@@ -37,13 +37,15 @@ use crate::store::record::validation::{
     IncomingMessage, Limits, TimestampPolicy, ValidMessage, latest,
 };
 use crate::store::rules::StorePolicy;
+use crate::store::rules::current_state::ready;
+use crate::store::rules::forget::Prepared;
 use crate::store::rules::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest};
 use crate::store::rules::limits_effect::CleanupReport;
 use crate::store::write::committer::Committer;
 use crate::store::write::compact::pack_recovery::PreviousWriter;
 use crate::store::write::compact::{CompactionStep, Compactor};
+use crate::store::write::locked_state::LockedState;
 use crate::store::write::pack_batch::Batch;
-use crate::store::write::prepared_forget::Prepared;
 use recovery::{newest_end, prepare};
 
 pub(crate) struct Writer {
@@ -187,7 +189,10 @@ impl Writer {
         if Tail::load(&reader.folder, 0, None)?.is_fresh() {
             return Ok(ForgetPlan::default());
         }
-        self.locked(|committer, tail, _| Ok(Prepared::new(&reader, committer, tail, asked)?.plan()))
+        self.locked(|_, tail, _| {
+            let state = LockedState { reader: &reader, tail };
+            Ok(ready(Prepared::of(&state, asked))?.plan)
+        })
     }
 
     /// Forgets messages and what was derived from them. With an announced plan, deletes nothing else.
@@ -200,12 +205,10 @@ impl Writer {
         let has_begun = Cell::new(false);
         let mut forget = || {
             self.locked(|committer, tail, _| {
-                let prepared = Prepared::new(&reader, committer, tail, asked)?;
-                if let Some(announced) = announced {
-                    prepared.check(announced)?;
-                }
+                let prepared = ready(Prepared::of(&LockedState { reader: &reader, tail }, asked))?;
+                prepared.check(announced)?;
                 has_begun.set(true);
-                let forgotten = prepared.carry_out(&reader, committer, tail)?;
+                let forgotten = forget::carry_out(prepared, &reader, committer, tail)?;
                 room::keep_reserve(&reader.folder);
                 Ok(forgotten)
             })

@@ -8,10 +8,12 @@ use crate::message::ChatMessage;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::{NameTime, RecordName};
 use crate::store::record::validation::{Limits, TimestampPolicy, ValidMessage};
+use crate::store::rules::StoreBackend;
+use crate::store::rules::backend_state::BackendState;
 use crate::store::rules::batch::Batch;
+use crate::store::rules::current_state::is_there;
 use crate::store::rules::limits::{expire, trim};
 use crate::store::rules::view::{View, retried};
-use crate::store::rules::{ReadQuery, StoreBackend};
 
 /// How many messages one batch adds, so that others get their turn in between.
 const TOGETHER: usize = 4096;
@@ -66,7 +68,7 @@ async fn append_answers_once(
     answered: &StoredMessage,
 ) -> Result<Vec<Arc<StoredMessage>>> {
     let mut view = expire(store).await?;
-    if !is_there(store, &view, answered).await? {
+    if !is_there(&BackendState { store, view: &view }, answered.name).await? {
         return Err(Error::UtteranceForgotten);
     }
     let stored = numbered(store, &view, answers)?;
@@ -78,27 +80,6 @@ async fn append_answers_once(
     })?;
     store.commit(batch.append(stored.iter().cloned())).await?;
     Ok(stored)
-}
-
-/// Whether a message is still there. One that cannot be read at the moment is.
-async fn is_there(
-    store: &(impl StoreBackend + ?Sized),
-    view: &View,
-    answered: &StoredMessage,
-) -> Result<bool> {
-    let seq = answered.seq;
-    if !(view.profile.expired + 1..=view.state.last_seq).contains(&seq)
-        || view.state.forgotten.contains(seq)
-    {
-        return Ok(false);
-    }
-    let result = store.read(ReadQuery::Seqs(seq..=seq)).await?;
-    // After the whole conversation was removed, another message may have the number.
-    if let Some(found) = result.messages.first() {
-        return Ok(found.name == answered.name);
-    }
-    let mut unread = result.skipped.iter().filter_map(|finding| finding.seqs);
-    Ok(unread.any(|(first, last)| (first..=last).contains(&seq)))
 }
 
 /// The messages as they may be stored.

@@ -4,21 +4,24 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::store::record::document::{Document, DocumentId};
+use crate::store::record::finding::Finding;
 use crate::store::record::profile::Profile;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::{Snapshot, Withdrawal};
+use crate::store::rules::StoreBackend;
+use crate::store::rules::backend_state::BackendState;
 use crate::store::rules::batch::Batch;
+use crate::store::rules::current_state::{CurrentState, UnreadablePolicy, survey};
 use crate::store::rules::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest, MessageRefs};
 use crate::store::rules::restore::Copies;
-use crate::store::rules::view::{View, delete, delete_artifacts_of, retried, survey};
-use crate::store::rules::{ArtifactStore, StoreBackend, limits, snapshot};
+use crate::store::rules::view::{View, delete, delete_artifacts, retried};
 
 pub(crate) async fn plan(
     store: &(impl StoreBackend + ?Sized),
     asked: ForgetRequest,
 ) -> Result<ForgetPlan> {
     let view = View::of(store).await?;
-    Ok(Prepared::of(store, &view, &asked).await?.plan)
+    Ok(Prepared::of(&BackendState { store, view: &view }, &asked).await?.plan)
 }
 
 pub(crate) async fn forget(
@@ -35,11 +38,9 @@ async fn forget_once(
     announced: Option<&ForgetPlan>,
 ) -> Result<ForgetReport> {
     let mut view = View::of(store).await?;
-    let prepared = Prepared::of(store, &view, asked).await?;
-    if announced.is_some_and(|announced| !prepared.plan.is_within(announced)) {
-        return Err(Error::MoreThanAnnounced);
-    }
-    let Prepared { plan, snapshots, related, restored, refs } = prepared;
+    let prepared = Prepared::of(&BackendState { store, view: &view }, asked).await?;
+    prepared.check(announced)?;
+    let Prepared { plan, snapshots, related, restored, .. } = prepared;
     let numbers = plan.numbers.without(&view.state.forgotten);
     if plan.is_nothing() && numbers.is_empty() {
         return Ok(ForgetReport::default());
@@ -61,6 +62,7 @@ async fn forget_once(
         if is_whole {
             forget_rest(profile, &plan);
         }
+        profile.mark_deleted(plan.artifacts.iter());
     })?;
     let mut removed_snapshots: Vec<&String> = withdrawal.emptied.iter().map(|(id, _)| id).collect();
     if is_whole {
@@ -77,10 +79,7 @@ async fn forget_once(
         batch = batch.remove(DocumentId::Snapshot(id.clone()));
     }
     store.commit(delete(batch, &view.state, &plan.numbers)).await?;
-    delete_artifacts_of(store, &refs).await?;
-    if let Some(artifacts) = store.artifact_store().filter(|_| is_whole) {
-        artifacts.delete_artifacts(&plan.artifacts).await?;
-    }
+    delete_artifacts(store, &view, plan.artifacts.clone()).await?;
     let mut removed: Vec<u64> = [&plan.messages, &plan.originals, &plan.copies, &plan.hidden]
         .into_iter()
         .flatten()
@@ -110,54 +109,57 @@ fn forget_rest(profile: &mut Profile, plan: &ForgetPlan) {
 }
 
 /// A plan with what is needed to carry it out.
-struct Prepared {
-    plan: ForgetPlan,
-    snapshots: Vec<Snapshot>,
-    related: SeqSet,
-    restored: SeqSet,
-    refs: MessageRefs,
+pub(crate) struct Prepared {
+    pub(crate) plan: ForgetPlan,
+    pub(crate) snapshots: Vec<Snapshot>,
+    /// Findings about snapshots that do not open.
+    pub(crate) unread: Vec<Finding>,
+    /// The requested numbers, with copies and originals.
+    pub(crate) related: SeqSet,
+    /// The numbers that may still be those of copies.
+    pub(crate) restored: SeqSet,
+    pub(crate) refs: MessageRefs,
 }
 
 impl Prepared {
-    async fn of(
-        store: &(impl StoreBackend + ?Sized),
-        view: &View,
-        asked: &ForgetRequest,
-    ) -> Result<Self> {
-        let mut plan = ForgetPlan::begin(asked, view.state.last_seq);
-        let (snapshots, _) = snapshot::list(store, &view.profile).await?;
-        let forgotten = &view.state.forgotten;
+    /// # Errors
+    /// If something that may be affected can only be read under another key, by a newer program or at another time.
+    pub(crate) async fn of(state: &impl CurrentState, asked: &ForgetRequest) -> Result<Self> {
+        let mut plan = ForgetPlan::begin(asked, state.last_seq());
+        let (snapshots, unread) = state.snapshots().await?;
+        let forgotten = state.forgotten();
         let mut copies = Copies::of(&snapshots);
-        let restored = view.profile.restored.without(forgotten);
-        survey(store, &restored, true, &mut |stored| copies.note(stored)).await?;
-        let restored = copies.left_of(&view.profile.restored);
+        let maybe = state.restored();
+        let strict = UnreadablePolicy::Refused;
+        survey(state, &maybe.without(forgotten), strict, &mut |stored| copies.note(stored)).await?;
         let related = copies.related(plan.asked.clone());
-        let hidden = limits::hidden(store, view).await?.without(&related);
-        let mut refs = MessageRefs::default();
-        survey(store, &related.without(forgotten), true, &mut |stored| {
+        let restored = copies.left_of(&maybe);
+        // What the limits hide is not to take the place of what goes.
+        let hidden = state.hidden().await?.without(&related);
+        let concerned = related.without(forgotten);
+        let mut refs = MessageRefs::wanting(concerned.clone());
+        survey(state, &concerned, strict, &mut |stored| {
             refs.note(stored);
             plan.note(stored);
         })
         .await?;
-        survey(store, &hidden.without(forgotten), false, &mut |stored| {
+        let concerned = hidden.without(forgotten);
+        survey(state, &concerned, UnreadablePolicy::Recorded, &mut |stored| {
             refs.note(stored);
             plan.hidden.push(stored.seq);
         })
         .await?;
-        plan.finish((&related, &hidden), forgotten, &view.profile, &snapshots);
-        plan.artifacts = artifacts(store.artifact_store(), plan.is_whole, &refs).await?;
-        Ok(Self { plan, snapshots, related, restored, refs })
+        plan.finish((&related, &hidden), &state.vacant(), state.profile(), &snapshots);
+        plan.artifacts = state.artifacts_of(&refs, plan.is_whole).await?;
+        Ok(Self { plan, snapshots, unread, related, restored, refs })
     }
-}
 
-/// The artifacts that go.
-async fn artifacts(
-    store: Option<&dyn ArtifactStore>,
-    is_whole: bool,
-    refs: &MessageRefs,
-) -> Result<Vec<String>> {
-    let Some(store) = store else { return Ok(Vec::new()) };
-    let (artifacts, _) = store.artifacts().await?;
-    let goes = |id: &String| is_whole || refs.moved().any(|moved| moved == id);
-    Ok(artifacts.into_iter().map(|artifact| artifact.id.clone()).filter(goes).collect())
+    /// # Errors
+    /// [`Error::MoreThanAnnounced`] if something would be removed that was not announced.
+    pub(crate) fn check(&self, announced: Option<&ForgetPlan>) -> Result<()> {
+        match announced.is_none_or(|announced| self.plan.is_within(announced)) {
+            true => Ok(()),
+            false => Err(Error::MoreThanAnnounced),
+        }
+    }
 }

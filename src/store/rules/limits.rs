@@ -8,42 +8,73 @@ use crate::store::record::profile::Profile;
 use crate::store::record::retention::{Horizon, Retention};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::rules::StoreBackend;
+use crate::store::rules::backend_state::BackendState;
 use crate::store::rules::batch::Batch;
+use crate::store::rules::current_state::{CurrentState, UnreadablePolicy, survey};
 use crate::store::rules::forget_plan::MessageRefs;
 use crate::store::rules::limits_effect::{
     AT_ONCE, CleanupReport, HiddenMessages, LimitsEffect, LimitsState, together,
 };
-use crate::store::rules::read::{Newest, has_expired, now};
-use crate::store::rules::view::{View, delete, delete_artifacts_of, retried, survey};
+use crate::store::rules::read::{Newest, has_expired, hidden_by, now};
+use crate::store::rules::view::{View, delete, delete_artifacts, retried};
 
+/// What other limits would hide and show.
 pub(crate) async fn effect(
-    store: &(impl StoreBackend + ?Sized),
+    state: &impl CurrentState,
     retention: Option<Retention>,
 ) -> Result<LimitsEffect> {
-    let view = View::of(store).await?;
-    if view.state.last_seq == 0 {
+    if state.last_seq() == 0 {
         return Ok(LimitsEffect::default());
     }
-    let state = limits_state(store, &view, retention).await?;
-    let is_other = state.before != state.after;
-    let mut effect = LimitsEffect::from_state(state);
+    let limits = limits_state(state, retention).await?;
+    let is_other = limits.before != limits.after;
+    let mut effect = LimitsEffect::from_state(limits);
     if is_other {
-        let there = view.all().without(&view.state.forgotten);
-        survey(store, &there, false, &mut |stored| effect.note(stored)).await?;
+        let there = state.all().without(&state.vacant());
+        survey(state, &there, UnreadablePolicy::Recorded, &mut |stored| effect.note(stored))
+            .await?;
     }
     Ok(effect)
 }
 
+/// Where the conversation begins now, and where it would with other limits.
 pub(crate) async fn limits_state(
-    store: &(impl StoreBackend + ?Sized),
-    view: &View,
+    state: &impl CurrentState,
     retention: Option<Retention>,
 ) -> Result<LimitsState> {
-    let others = retention.unwrap_or(store.policy().retention);
-    let now = now(store);
-    let before = Newest::of(store, view, view.retention, 0).await?.horizon(now);
-    let after = Newest::of(store, view, others, 0).await?.horizon(now);
-    Ok(LimitsState { last_seq: view.state.last_seq, rev: view.profile.rev, before, after })
+    let others = retention.unwrap_or(state.default_retention());
+    Ok(LimitsState {
+        last_seq: state.last_seq(),
+        rev: state.profile().rev,
+        before: state.horizon(state.retention()).await?,
+        after: state.horizon(others).await?,
+    })
+}
+
+/// Refuses limits that would show hidden messages again.
+///
+/// # Errors
+/// [`Error::HiddenMessages`].
+pub(crate) async fn check_hidden_stay(
+    state: &impl CurrentState,
+    retention: Option<Retention>,
+) -> Result<()> {
+    if retention == state.profile().retention {
+        return Ok(());
+    }
+    let limits = limits_state(state, retention).await?;
+    match limits.after.hides_less_than(limits.before) {
+        true => Err(Error::HiddenMessages),
+        false => Ok(()),
+    }
+}
+
+pub(crate) async fn effect_on(
+    store: &(impl StoreBackend + ?Sized),
+    retention: Option<Retention>,
+) -> Result<LimitsEffect> {
+    let view = View::of(store).await?;
+    effect(&BackendState { store, view: &view }, retention).await
 }
 
 pub(crate) async fn change(
@@ -62,7 +93,7 @@ async fn change_once(
     announced: &LimitsEffect,
 ) -> Result<Profile> {
     let mut view = View::of(store).await?;
-    announced.check_state(&limits_state(store, &view, retention).await?)?;
+    announced.check_state(&limits_state(&BackendState { store, view: &view }, retention).await?)?;
     let deletion = match hidden {
         HiddenMessages::Delete => {
             Some(Deletion::of(store, &view, view.retention.ttl_seconds.is_some()).await?)
@@ -76,7 +107,7 @@ async fn change_once(
         profile.retention = retention;
     })?;
     match deletion {
-        Some(deletion) => deletion.commit(store, &view, batch).await?,
+        Some(deletion) => deletion.commit(store, &mut view, batch).await?,
         None => _ = store.commit(batch).await?,
     }
     Ok(view.profile)
@@ -90,6 +121,7 @@ async fn cleanup_once(store: &(impl StoreBackend + ?Sized)) -> Result<CleanupRep
     let mut view = View::of(store).await?;
     let deletion = Deletion::of(store, &view, !view.retention.is_forever()).await?;
     if deletion.seqs.is_empty() {
+        delete_artifacts(store, &view, Vec::new()).await?;
         return Ok(CleanupReport::default());
     }
     let (removed, expired) = (deletion.removed, deletion.is_expired);
@@ -98,7 +130,7 @@ async fn cleanup_once(store: &(impl StoreBackend + ?Sized)) -> Result<CleanupRep
             profile.drop_derived(&SeqSet::everything());
         }
     })?;
-    deletion.commit(store, &view, batch).await?;
+    deletion.commit(store, &mut view, batch).await?;
     Ok(CleanupReport { removed, expired })
 }
 
@@ -117,7 +149,7 @@ pub(crate) async fn expire(store: &(impl StoreBackend + ?Sized)) -> Result<View>
         return Ok(view);
     }
     let batch = view.change(|profile| profile.drop_derived(&SeqSet::everything()))?;
-    Deletion::of_numbers(store, all).await?.commit(store, &view, batch).await?;
+    Deletion::of_numbers(store, &view, all).await?.commit(store, &mut view, batch).await?;
     View::of(store).await
 }
 
@@ -129,7 +161,7 @@ pub(crate) async fn trim(store: &(impl StoreBackend + ?Sized)) {
 }
 
 async fn trim_once(store: &(impl StoreBackend + ?Sized)) -> Result<()> {
-    let view = View::of(store).await?;
+    let mut view = View::of(store).await?;
     let expired = view.expired();
     let seqs = if expired.is_empty() {
         let Some(most) = view.retention.max_messages else { return Ok(()) };
@@ -147,58 +179,9 @@ async fn trim_once(store: &(impl StoreBackend + ?Sized)) -> Result<()> {
     } else {
         expired
     };
-    let deletion = Deletion::of_numbers(store, seqs.lowest(AT_ONCE)).await?;
-    deletion.commit(store, &view, Batch::new(&view.state)).await
-}
-
-/// Refuses messages that are not new if they would take the place of others.
-pub(crate) async fn check_room(
-    store: &(impl StoreBackend + ?Sized),
-    view: &View,
-    more: usize,
-) -> Result<()> {
-    let newest = Newest::of(store, view, view.retention, 0).await?;
-    let shown = newest.shown(newest.horizon(now(store)));
-    if shown.saturating_add(more as u64) <= view.retention.most() {
-        return Ok(());
-    }
-    Err(Error::InvalidMessage { reason: OVER_LIMIT })
-}
-
-pub(crate) const OVER_LIMIT: &str = "the conversation's limit leaves no room for so many";
-
-/// The numbers that the limits hide now.
-pub(crate) async fn hidden(store: &(impl StoreBackend + ?Sized), view: &View) -> Result<SeqSet> {
-    let newest = Newest::of(store, view, view.retention, 0).await?;
-    hidden_by(store, &newest, newest.horizon(now(store)), view).await
-}
-
-async fn hidden_by(
-    store: &(impl StoreBackend + ?Sized),
-    newest: &Newest,
-    horizon: Horizon,
-    view: &View,
-) -> Result<SeqSet> {
-    let mut hidden = view.expired();
-    match horizon {
-        Horizon::All => {}
-        Horizon::Expired => hidden = view.all(),
-        Horizon::From { .. } | Horizon::Nothing => {
-            // Those before the visible ones, some at a time.
-            let mut skip = usize::try_from(newest.shown(horizon)).unwrap_or(usize::MAX);
-            let most = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
-            loop {
-                let read = store.read_before(skip, most).await?.messages;
-                let older = read.iter().filter(|stored| !horizon.shows(stored.name));
-                hidden.extend(older.map(|stored| stored.seq..=stored.seq));
-                if read.len() < most {
-                    break;
-                }
-                skip = skip.saturating_add(most);
-            }
-        }
-    }
-    Ok(hidden.without(&view.state.forgotten))
+    let deletion = Deletion::of_numbers(store, &view, seqs.lowest(AT_ONCE)).await?;
+    let batch = Batch::new(&view.state);
+    deletion.commit(store, &mut view, batch).await
 }
 
 /// What cannot be read just now may be what is shown, or hide where it begins.
@@ -231,13 +214,18 @@ impl Deletion {
         let horizon = newest.horizon(now);
         let seqs = hidden_by(store, &newest, horizon, view).await?;
         let is_expired = horizon == Horizon::Expired;
-        Ok(Self { is_expired, ..Self::of_numbers(store, seqs).await? })
+        Ok(Self { is_expired, ..Self::of_numbers(store, view, seqs).await? })
     }
 
     /// The deletion of these numbers.
-    async fn of_numbers(store: &(impl StoreBackend + ?Sized), seqs: SeqSet) -> Result<Self> {
+    async fn of_numbers(
+        store: &(impl StoreBackend + ?Sized),
+        view: &View,
+        seqs: SeqSet,
+    ) -> Result<Self> {
         let (mut removed, mut refs) = (0, MessageRefs::default());
-        survey(store, &seqs, false, &mut |stored| {
+        let state = BackendState { store, view };
+        survey(&state, &seqs, UnreadablePolicy::Recorded, &mut |stored| {
             removed += 1;
             refs.note(stored);
         })
@@ -248,11 +236,16 @@ impl Deletion {
     async fn commit(
         &self,
         store: &(impl StoreBackend + ?Sized),
-        view: &View,
+        view: &mut View,
         batch: Batch,
     ) -> Result<()> {
+        let ids: Vec<String> = match store.artifact_store() {
+            Some(_) => self.refs.moved().cloned().collect(),
+            None => Vec::new(),
+        };
+        let batch = view.change_after(batch, |profile| profile.mark_deleted(ids.iter()))?;
         store.commit(delete(batch, &view.state, &self.seqs)).await?;
-        delete_artifacts_of(store, &self.refs).await?;
+        delete_artifacts(store, view, ids).await?;
         tracing::info!(removed = self.removed, "cleaned up");
         Ok(())
     }

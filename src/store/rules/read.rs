@@ -1,17 +1,22 @@
-//! Reading what the limits show.
+//! Reading what the limits show, and snapshots.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::message::ChatRole;
+use crate::store::record::document::DocumentId;
 use crate::store::record::encoding::StoredMessage;
+use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
 use crate::store::record::profile::Profile;
 use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::{Horizon, NewestEnd, Retention};
-use crate::store::rules::view::View;
+use crate::store::record::seq_set::SeqSet;
+use crate::store::record::snapshot::Snapshot;
+use crate::store::rules::limits_effect::AT_ONCE;
+use crate::store::rules::view::{View, parse};
 use crate::store::rules::{ReadQuery, StoreBackend};
 
 /// How many messages are read at a time where a limit begins.
@@ -166,4 +171,93 @@ pub(crate) fn now(store: &(impl StoreBackend + ?Sized)) -> Timestamp {
 
 fn keep_shown(messages: &mut Vec<Arc<StoredMessage>>, horizon: Horizon) {
     messages.retain(|stored| horizon.shows(stored.name));
+}
+
+/// The numbers that the limits hide, with these where they begin to show.
+pub(crate) async fn hidden_by(
+    store: &(impl StoreBackend + ?Sized),
+    newest: &Newest,
+    horizon: Horizon,
+    view: &View,
+) -> Result<SeqSet> {
+    let mut hidden = view.expired();
+    match horizon {
+        Horizon::All => {}
+        Horizon::Expired => hidden = view.all(),
+        Horizon::From { .. } | Horizon::Nothing => {
+            // Those before the visible ones, some at a time.
+            let mut skip = usize::try_from(newest.shown(horizon)).unwrap_or(usize::MAX);
+            let most = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
+            loop {
+                let read = store.read_before(skip, most).await?.messages;
+                let older = read.iter().filter(|stored| !horizon.shows(stored.name));
+                hidden.extend(older.map(|stored| stored.seq..=stored.seq));
+                if read.len() < most {
+                    break;
+                }
+                skip = skip.saturating_add(most);
+            }
+        }
+    }
+    Ok(hidden.without(&view.state.forgotten))
+}
+
+/// The snapshots that these settings list, newest first, and what is wrong with those that cannot be read.
+pub(crate) async fn list_snapshots(
+    store: &(impl StoreBackend + ?Sized),
+    profile: &Profile,
+) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
+    let (mut snapshots, mut findings) = (Vec::new(), Vec::new());
+    for (id, rev) in profile.listed() {
+        match open_snapshot(store, id, rev).await? {
+            Ok(snapshot) => snapshots.push(snapshot),
+            Err(kind) => findings.push(kind.in_file(snapshot_name(id).to_string())),
+        }
+    }
+    snapshots.sort_by(|a: &Snapshot, b| (b.saved_at, &b.id).cmp(&(a.saved_at, &a.id)));
+    Ok((snapshots, findings))
+}
+
+/// Reads a snapshot that the settings list.
+pub(crate) async fn read_snapshot(
+    store: &(impl StoreBackend + ?Sized),
+    view: &View,
+    id: &str,
+) -> Result<Option<Snapshot>> {
+    let Some(rev) = view.profile.revision(id) else { return Ok(None) };
+    match open_snapshot(store, id, rev).await? {
+        Ok(snapshot) => Ok(Some(snapshot)),
+        Err(kind) => Err(Error::Damaged {
+            place: snapshot_name(id).to_string(),
+            reason: match kind {
+                FindingKind::Absent => "it is gone",
+                FindingKind::Outdated => "an older state of it was put back",
+                _ => "it is no snapshot",
+            },
+        }),
+    }
+}
+
+pub(crate) async fn open_snapshot(
+    store: &(impl StoreBackend + ?Sized),
+    id: &str,
+    rev: u64,
+) -> Result<std::result::Result<Snapshot, FindingKind>> {
+    let id = snapshot_name(id);
+    let bytes = match store.document(&id).await {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(Err(FindingKind::Absent)),
+        Err(Error::Damaged { reason, .. }) => return Ok(Err(FindingKind::Damaged(reason))),
+        Err(error) => return Err(error),
+    };
+    Ok(match parse::<Snapshot>(&id, &bytes) {
+        Err(_) => Err(FindingKind::BadRecord),
+        Ok(snapshot) if snapshot_name(&snapshot.id) != id => Err(FindingKind::BadRecord),
+        Ok(snapshot) if snapshot.rev < rev => Err(FindingKind::Outdated),
+        Ok(snapshot) => Ok(snapshot),
+    })
+}
+
+pub(crate) fn snapshot_name(id: &str) -> DocumentId {
+    DocumentId::Snapshot(id.to_owned())
 }

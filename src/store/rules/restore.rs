@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use jiff::{Timestamp, Zoned};
 
+use crate::error::{Error, Result};
 use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM, SAID_AT, SAID_IN};
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::{Snapshot, root};
+use crate::store::rules::ReadQuery;
+use crate::store::rules::current_state::CurrentState;
 
 /// A request to restore a snapshot.
 pub(crate) struct RestoreJob {
@@ -62,8 +65,24 @@ impl RestoreThreads {
 }
 
 impl RestoreJob {
+    /// The messages that are not visible in their threads now, as they will be stored. Of a file store it requires the
+    /// lock, so that nothing is forgotten or restored in the meantime.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchSnapshot`].
+    pub(crate) async fn missing(&self, state: &impl CurrentState) -> Result<Vec<ChatMessage>> {
+        let Some(snapshot) = state.snapshot(&self.id).await? else {
+            return Err(Error::NoSuchSnapshot { nearest: Vec::new() });
+        };
+        let reading = state.read(ReadQuery::Times(self.since..Timestamp::MAX)).await?;
+        let horizon = state.horizon(state.retention()).await?;
+        let shown = reading.messages.iter();
+        let shown = shown.filter(|m| horizon.shows(m.name) && !state.profile().hides(m));
+        Ok(self.copies(&snapshot, shown))
+    }
+
     /// Copies of a snapshot's messages, but for those that their threads see among these.
-    pub(crate) fn copies<'a>(
+    fn copies<'a>(
         &self,
         snapshot: &Snapshot,
         shown: impl Iterator<Item = &'a Arc<StoredMessage>>,

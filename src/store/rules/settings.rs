@@ -7,8 +7,9 @@ use crate::store::record::document::Document;
 use crate::store::record::profile::{Profile, ProfileChange};
 use crate::store::record::summary::Summary;
 use crate::store::rules::StoreBackend;
+use crate::store::rules::backend_state::BackendState;
 use crate::store::rules::batch::Batch;
-use crate::store::rules::limits::limits_state;
+use crate::store::rules::limits::check_hidden_stay;
 use crate::store::rules::read::now;
 use crate::store::rules::view::{View, retried};
 
@@ -26,12 +27,7 @@ async fn change_once(
     let mut view = View::of(store).await?;
     let mut changed = view.profile.clone();
     change(&mut changed);
-    if changed.retention != view.profile.retention {
-        let state = limits_state(store, &view, changed.retention).await?;
-        if state.after.hides_less_than(state.before) {
-            return Err(Error::HiddenMessages);
-        }
-    }
+    check_hidden_stay(&BackendState { store, view: &view }, changed.retention).await?;
     let batch = view.change(|own| *own = std::mem::take(own).with_host_change(changed))?;
     store.commit(batch).await?;
     Ok(view.profile)
@@ -82,10 +78,14 @@ pub(crate) fn check_writable(document: Document) -> Result<()> {
                 reason: "the settings are changed with `change_profile`, so that no change is lost",
             })
         }
-        Document::Origins | Document::Sync | Document::Teams | Document::Threads => {
+        Document::Imports
+        | Document::Origins
+        | Document::Sync
+        | Document::Teams
+        | Document::Threads => {
             Err(Error::InvalidMessage { reason: "the store keeps this document by itself" })
         }
-        Document::Calibration | Document::Imports => Ok(()),
+        Document::Calibration => Ok(()),
     }
 }
 

@@ -1,38 +1,48 @@
 //! What every store can do, written once on top of a [`StoreBackend`]. Each change reads the state, works out a batch and
 //! commits it; after a conflict it begins again.
 
-use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::store::record::document::{Document, DocumentId, block_of};
-use crate::store::record::encoding::{StoredMessage, object};
+use crate::store::record::encoding::object;
 use crate::store::record::profile::Profile;
 use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::store_state::StoreState;
+use crate::store::rules::StoreBackend;
 use crate::store::rules::batch::Batch;
-use crate::store::rules::forget_plan::MessageRefs;
-use crate::store::rules::{ReadQuery, StoreBackend};
 
 /// How often a change is tried.
-pub(crate) const ATTEMPTS: usize = 200;
-/// How many messages are read at a time where all are looked at.
-const STRETCH: u64 = 4096;
+pub(crate) const ATTEMPTS: u32 = 100;
 
 /// Runs an attempt until it meets no conflict.
 macro_rules! retried {
     ($attempt:expr) => {{
-        let mut left = $crate::store::rules::view::ATTEMPTS;
+        let mut conflicts = 0;
         loop {
             match $attempt.await {
-                Err($crate::error::Error::Conflict) if left > 1 => left -= 1,
+                Err($crate::error::Error::Conflict)
+                    if conflicts + 1 < $crate::store::rules::view::ATTEMPTS =>
+                {
+                    conflicts += 1;
+                }
                 outcome => break outcome,
             }
-            tokio::task::yield_now().await;
+            $crate::store::rules::view::pause(conflicts).await;
         }
     }};
 }
 pub(crate) use retried;
+
+/// Waits after so many conflicts, longer each time and 64 ms at most, so that other writers get done.
+pub(crate) async fn pause(conflicts: u32) {
+    let time = Duration::from_millis((1 << conflicts.min(7)) / 2);
+    // A thread waits, because a host's runtime may have no timer.
+    if tokio::task::spawn_blocking(move || std::thread::sleep(time)).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}
 
 /// A conversation's state and its settings at that moment, or later ones: a commit then meets a conflict.
 pub(crate) struct View {
@@ -102,46 +112,6 @@ pub(crate) fn parse<T: serde::de::DeserializeOwned>(id: &DocumentId, bytes: &[u8
     object(bytes).ok_or_else(|| Error::Damaged { place: id.to_string(), reason })
 }
 
-/// Hands over the messages with these numbers, some thousand at a time.
-///
-/// # Errors
-/// If `is_strict`: when a message cannot be read now, but could be with another key or a newer program, or later.
-pub(crate) async fn survey(
-    store: &(impl StoreBackend + ?Sized),
-    seqs: &SeqSet,
-    is_strict: bool,
-    visit: &mut (dyn FnMut(&StoredMessage) + Send),
-) -> Result<()> {
-    for range in pieces(seqs) {
-        let result = store.read(ReadQuery::Seqs(range)).await?;
-        if is_strict {
-            result.check_readable(seqs)?;
-        }
-        result.messages.iter().filter(|m| seqs.contains(m.seq)).for_each(|m| visit(m));
-    }
-    Ok(())
-}
-
-/// Ranges that cover the numbers, none longer than a stretch. Those close together are read in one go.
-pub(crate) fn pieces(seqs: &SeqSet) -> Vec<RangeInclusive<u64>> {
-    let mut pieces: Vec<RangeInclusive<u64>> = Vec::new();
-    for range in seqs.ranges() {
-        let mut first = *range.start();
-        if let Some(last) = pieces.last_mut()
-            && *range.end() - *last.start() < STRETCH
-        {
-            *last = *last.start()..=*range.end();
-            continue;
-        }
-        while *range.end() - first >= STRETCH {
-            pieces.push(first..=first + STRETCH - 1);
-            first += STRETCH;
-        }
-        pieces.push(first..=*range.end());
-    }
-    pieces
-}
-
 /// Deletes these numbers in a batch, with the segments of the search index that have their words.
 pub(crate) fn delete(batch: Batch, state: &StoreState, seqs: &SeqSet) -> Batch {
     let last = block_of(state.last_seq);
@@ -154,15 +124,21 @@ pub(crate) fn delete(batch: Batch, state: &StoreState, seqs: &SeqSet) -> Batch {
     batch.delete(seqs.ranges())
 }
 
-/// Deletes the artifacts that hold the words of messages that a commit has deleted. Call it after the commit: a commit
-/// that meets a conflict may be given up, and its messages then need their artifacts.
-pub(crate) async fn delete_artifacts_of(
+/// Deletes these artifacts after a commit that has marked them as deleted in the settings: a commit that meets a
+/// conflict may be given up, and its messages then need theirs. Also deletes what an interruption has left of earlier
+/// ones.
+pub(crate) async fn delete_artifacts(
     store: &(impl StoreBackend + ?Sized),
-    refs: &MessageRefs,
+    view: &View,
+    ids: Vec<String>,
 ) -> Result<()> {
-    let ids: Vec<String> = refs.moved().cloned().collect();
-    match store.artifact_store().filter(|_| !ids.is_empty()) {
-        Some(artifacts) => artifacts.delete_artifacts(&ids).await,
-        None => Ok(()),
+    let Some(artifacts) = store.artifact_store() else { return Ok(()) };
+    let mut ids = ids;
+    if view.profile.has_deleted_any_artifact() {
+        let there = artifacts.artifacts().await?.0.into_iter().map(|artifact| artifact.id.clone());
+        ids.extend(there.filter(|id| view.profile.has_deleted_artifact(id)));
+        ids.sort_unstable();
+        ids.dedup();
     }
+    if ids.is_empty() { Ok(()) } else { artifacts.delete_artifacts(&ids).await }
 }

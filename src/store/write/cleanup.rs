@@ -4,17 +4,15 @@
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::store::folder::Folder;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::Finding;
-use crate::store::record::retention::{Horizon, Retention};
+use crate::store::record::retention::Horizon;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::rules::limits_effect::{
-    AT_ONCE, CleanupReport, LimitsEffect, LimitsState, together,
-};
+use crate::store::rules::limits_effect::{AT_ONCE, CleanupReport, together};
 use crate::store::write::committer::Committer;
-use crate::store::write::forget::{self, UnreadablePolicy, survey};
+use crate::store::write::forget;
+use crate::store::write::locked_state::hidden;
 
 /// Removes everything that is hidden.
 ///
@@ -66,8 +64,7 @@ fn remove_hidden(
     if horizon == Horizon::Expired {
         drop_summaries(committer, tail)?;
     }
-    let removed =
-        forget::erase(reader, committer, tail, &hidden, UnreadablePolicy::Recorded)?.removed.len();
+    let removed = forget::erase(reader, committer, tail, &hidden)?.removed.len();
     tracing::info!(removed, "cleaned up");
     Ok(CleanupReport { removed, expired: horizon == Horizon::Expired })
 }
@@ -88,7 +85,7 @@ pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail
         return committer.change_profile(tail, |profile| profile.expire(last));
     }
     drop_summaries(committer, tail)?;
-    forget::erase(reader, committer, tail, &hidden, UnreadablePolicy::Recorded)?;
+    forget::erase(reader, committer, tail, &hidden)?;
     Ok(())
 }
 
@@ -115,119 +112,7 @@ pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) 
     let horizon = tail.horizon_alone(committer.folder, Timestamp::MIN)?;
     let hidden = hidden(committer.folder, tail, horizon)?;
     if has_expired || hidden.count() >= together {
-        forget::erase(
-            reader,
-            committer,
-            tail,
-            &hidden.lowest(AT_ONCE),
-            UnreadablePolicy::Recorded,
-        )?;
+        forget::erase(reader, committer, tail, &hidden.lowest(AT_ONCE))?;
     }
     Ok(())
-}
-
-/// Fails if messages that are not new would push others beyond the limit.
-pub(crate) fn check_room(
-    reader: &Reader,
-    committer: &Committer<'_>,
-    tail: &mut Tail,
-    more: usize,
-) -> Result<()> {
-    let horizon = tail.horizon_alone(committer.folder, reader.now())?;
-    if tail.shown_count(horizon).saturating_add(more as u64) <= tail.retention.most() {
-        return Ok(());
-    }
-    Err(Error::InvalidMessage {
-        reason: "the conversation's limit leaves no room for so many: raise it first",
-    })
-}
-
-/// The numbers of the hidden messages.
-pub(crate) fn hidden_now(
-    reader: &Reader,
-    committer: &Committer<'_>,
-    tail: &mut Tail,
-) -> Result<SeqSet> {
-    let horizon = tail.horizon_alone(committer.folder, reader.now())?;
-    hidden(committer.folder, tail, horizon)
-}
-
-/// The numbers of the hidden messages: all except the visible ones and those whose place is unknown.
-fn hidden(folder: &Folder, tail: &Tail, horizon: Horizon) -> Result<SeqSet> {
-    let without_message = tail.without_message();
-    let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
-    let mut others = match horizon {
-        Horizon::All => return Ok(SeqSet::default()),
-        Horizon::Expired => SeqSet::default(),
-        Horizon::From { .. } | Horizon::Nothing => {
-            let mut shown = tail.shown_seqs(folder, horizon)?;
-            shown.extend(tail.damaged_seqs());
-            shown.without(&std::iter::once(1..=tail.profile.expired).collect())
-        }
-    };
-    others.extend(without_message.ranges());
-    Ok(all.without(&others))
-}
-
-impl LimitsState {
-    fn of(reader: &Reader, tail: &Tail, retention: Option<Retention>) -> Result<Self> {
-        let now = reader.now();
-        let after = retention.unwrap_or(reader.folder.retention);
-        Ok(Self {
-            last_seq: tail.last_seq,
-            rev: tail.profile.rev,
-            before: horizon_within(reader, tail, tail.retention, now)?,
-            after: horizon_within(reader, tail, after, now)?,
-        })
-    }
-}
-
-impl LimitsEffect {
-    /// For the lock's holder.
-    pub(crate) fn of(reader: &Reader, tail: &Tail, retention: Option<Retention>) -> Result<Self> {
-        let state = LimitsState::of(reader, tail, retention)?;
-        let is_other = state.before != state.after;
-        let mut effect = Self::from_state(state);
-        if is_other {
-            let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
-            let there = all.without(&tail.without_message());
-            survey(reader, tail, &there, UnreadablePolicy::Recorded, |stored| effect.note(stored))?;
-        }
-        Ok(effect)
-    }
-
-    /// Fails if the limits would now have another effect than this one.
-    ///
-    /// # Errors
-    /// [`Error::MoreThanAnnounced`].
-    pub(crate) fn check(
-        &self,
-        reader: &Reader,
-        tail: &Tail,
-        retention: Option<Retention>,
-    ) -> Result<()> {
-        self.check_state(&LimitsState::of(reader, tail, retention)?)
-    }
-}
-
-/// Whether new limits would show hidden messages, and whether they would hide visible ones. Requires the lock.
-pub(crate) fn compare_limits(
-    reader: &Reader,
-    tail: &Tail,
-    retention: Option<Retention>,
-) -> Result<(bool, bool)> {
-    let LimitsState { before, after, .. } = LimitsState::of(reader, tail, retention)?;
-    Ok((after.hides_less_than(before), before.hides_less_than(after)))
-}
-
-/// Which part of the conversation these limits would show.
-fn horizon_within(
-    reader: &Reader,
-    tail: &Tail,
-    limits: Retention,
-    now: Timestamp,
-) -> Result<Horizon> {
-    let mut within = tail.clone();
-    within.retention = limits;
-    within.horizon_alone(&reader.folder, now)
 }

@@ -16,8 +16,7 @@ use crate::store::record::store_state::StoreState;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 use crate::store::rules::batch::Batch;
 use crate::store::write::committer::Committer;
-use crate::store::write::forget::{self, UnreadablePolicy};
-use crate::store::write::{Writer, publish_many, snapshots};
+use crate::store::write::{Writer, forget, publish_many, snapshots};
 
 impl Writer {
     /// Writes the documents, then adds the messages, then deletes, if the revision is the expected one.
@@ -44,8 +43,7 @@ impl Writer {
                 publish_many(committer, tail, compactor, valid, TimestampPolicy::Own)?;
             }
             if !batch.deleted().is_empty() {
-                let unread = UnreadablePolicy::Recorded;
-                forget::erase(&reader, committer, tail, batch.deleted(), unread)?;
+                forget::erase(&reader, committer, tail, batch.deleted())?;
             }
             Ok(state::of_tail(tail))
         })
@@ -94,7 +92,7 @@ fn put(
         (DocumentId::Segment(block), None) => {
             segments::remove(committer.folder, &std::iter::once(block_seqs(*block)).collect())
         }
-        (DocumentId::Named(named @ (Document::Calibration | Document::Imports)), Some(bytes)) => {
+        (DocumentId::Named(named @ Document::Calibration), Some(bytes)) => {
             document::check_replaceable(committer.folder, *named)?;
             committer.replace(*named, bytes)
         }

@@ -4,14 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use crate::error::{Error, Result};
-use crate::message::ChatMessage;
-use crate::store::folder::{document, snapshot_files};
+use crate::store::folder::document;
 use crate::store::read::origin_index::saved::SavedOrigins;
-use crate::store::read::query::RangeQuery;
-use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::artifact::{Artifact, Reuse, is_id};
@@ -23,9 +18,12 @@ use crate::store::record::retention::Retention;
 use crate::store::record::snapshot::{Snapshot, check_id};
 use crate::store::record::summary::Summary;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
+use crate::store::rules::current_state::{check_room, ready};
+use crate::store::rules::limits::{self, check_hidden_stay, limits_state};
 use crate::store::rules::limits_effect::{HiddenMessages, LimitsEffect};
 use crate::store::rules::restore::RestoreJob;
 use crate::store::rules::settings::check_writable;
+use crate::store::write::locked_state::LockedState;
 use crate::store::write::{
     Writer, artifacts, cleanup, import_tombstones, publish_many, snapshots, thread_document,
 };
@@ -41,11 +39,8 @@ impl Writer {
             let mut profile = Profile::clone(&tail.profile);
             change(&mut profile);
             tail.check_settings(committer.folder)?;
-            if profile.retention != tail.profile.retention
-                && cleanup::compare_limits(&reader, tail, profile.retention)?.0
-            {
-                return Err(Error::HiddenMessages);
-            }
+            let state = LockedState { reader: &reader, tail };
+            ready(check_hidden_stay(&state, profile.retention))?;
             committer.change_profile(tail, |kept| {
                 *kept = std::mem::take(kept).with_host_change(profile);
             })?;
@@ -62,7 +57,7 @@ impl Writer {
         }
         self.locked(|committer, tail, _| {
             tail.check_settings(committer.folder)?;
-            LimitsEffect::of(&reader, tail, retention)
+            ready(limits::effect(&LockedState { reader: &reader, tail }, retention))
         })
     }
 
@@ -76,7 +71,8 @@ impl Writer {
         let reader = Arc::clone(&self.reader);
         self.locked(|committer, tail, _| {
             tail.check_settings(committer.folder)?;
-            announced.check(&reader, tail, retention)?;
+            let state = LockedState { reader: &reader, tail };
+            announced.check_state(&ready(limits_state(&state, retention))?)?;
             if hidden == HiddenMessages::Delete {
                 cleanup::before_widening(&reader, committer, tail)?;
             }
@@ -108,12 +104,13 @@ impl Writer {
         let Self { reader, limits, .. } = self;
         let (reader, limits) = (Arc::clone(reader), limits.clone());
         self.locked(|committer, tail, compactor| {
-            let drafts = ValidMessage::all(restoring.missing(&reader, tail)?, &limits)?;
+            let state = LockedState { reader: &reader, tail };
+            let drafts = ValidMessage::all(ready(restoring.missing(&state))?, &limits)?;
             if drafts.is_empty() {
                 return Ok(Vec::new());
             }
             cleanup::expire(&reader, committer, tail)?;
-            cleanup::check_room(&reader, committer, tail, drafts.len())?;
+            ready(check_room(&LockedState { reader: &reader, tail }, drafts.len()))?;
             committer.note_restored(tail, drafts.len() as u64)?;
             publish_many(committer, tail, compactor, drafts, TimestampPolicy::Newest)
         })
@@ -162,7 +159,7 @@ impl Writer {
         })
     }
 
-    /// Replaces the state of sharing, which may be longer than any message.
+    /// Replaces a document that may be longer than any message: the state of sharing, or what a backup has.
     pub(crate) fn write_state(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
         let (size, limit) = (plaintext.len(), LONGEST_STATE);
         if size > limit {
@@ -249,21 +246,5 @@ impl Writer {
             })?;
             Ok(is_there)
         })
-    }
-}
-
-impl RestoreJob {
-    /// The messages that are not visible in their threads now, as they will be stored. Requires the lock, so that
-    /// nothing is forgotten or restored in the meantime.
-    pub(crate) fn missing(&self, reader: &Reader, tail: &Tail) -> Result<Vec<ChatMessage>> {
-        let Some(snapshot) = snapshot_files::read(&reader.folder, &tail.profile, &self.id)? else {
-            return Err(Error::NoSuchSnapshot { nearest: Vec::new() });
-        };
-        let wanted = RangeQuery::Times(self.since..Timestamp::MAX);
-        let reading = reader.read_alone(tail, &wanted)?;
-        let horizon = reader.horizon(tail)?;
-        let shown = reading.messages.iter();
-        let shown = shown.filter(|m| horizon.shows(m.name) && !tail.profile.hides(m));
-        Ok(self.copies(&snapshot, shown))
     }
 }

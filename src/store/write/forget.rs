@@ -1,31 +1,71 @@
 //! Forgets messages: records their numbers as forgotten and removes their files.
 
 use crate::error::{Error, Result};
-use crate::store::folder::{Folder, Listing, Opened, segments};
-use crate::store::read::query::RangeQuery;
+use crate::store::folder::{Folder, Listing, Opened, document, segments};
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
+use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::FindingKind;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
+use crate::store::record::profile::Profile;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::seq_set::forget_record::ForgetRecord;
-use crate::store::rules::forget_plan::{ForgetReport, MessageRefs};
+use crate::store::rules::current_state::{UnreadablePolicy, ready, survey};
+use crate::store::rules::forget::Prepared;
+use crate::store::rules::forget_plan::{ForgetPlan, ForgetReport, MessageRefs};
 use crate::store::write::committer::Committer;
+use crate::store::write::locked_state::LockedState;
 use crate::store::write::pack_rewrite::{purge, visit_forgotten};
-use crate::store::write::{artifacts, import_tombstones, room, thread_document};
+use crate::store::write::{artifacts, import_tombstones, room, snapshots, thread_document};
 
-/// How many numbers to read at a time.
-const STRETCH: u64 = 16_384;
+/// Carries out a plan: removes messages from snapshots and summaries, records their numbers as forgotten, and removes
+/// their files.
+pub(crate) fn carry_out(
+    prepared: Prepared,
+    reader: &Reader,
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+) -> Result<ForgetReport> {
+    let Prepared { plan, snapshots, mut unread, related, restored, refs } = prepared;
+    let committer = &committer.with_reserve();
+    let withdrawn = snapshots::remove_messages(committer, tail, (snapshots, &unread), &related)?;
+    if tail.knows_settings() && restored != tail.profile.restored {
+        committer.change_profile(tail, |profile| profile.restored = restored)?;
+    }
+    committer.drop_summaries(tail, &related)?;
+    let mut forgotten = erase_surveyed(reader, committer, tail, &plan.numbers, &refs)?;
+    if plan.is_whole {
+        forget_rest(committer, tail, &plan)?;
+        unread.clear();
+    }
+    forgotten.left.append(&mut unread);
+    forgotten.snapshots = withdrawn;
+    forgotten.plan = plan;
+    tracing::info!(removed = forgotten.removed.len(), "forgot");
+    Ok(forgotten)
+}
 
-/// What to do about numbers whose files only another program or a later attempt can read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UnreadablePolicy {
-    /// Forget nothing, because nobody can see what it would be.
-    Refused,
-    /// Record these numbers too. Their files are never read, and stay while they do not open.
-    Recorded,
+/// Deletes what a conversation has beside its messages.
+fn forget_rest(committer: &Committer<'_>, tail: &mut Tail, plan: &ForgetPlan) -> Result<()> {
+    for id in &plan.deleted_snapshots {
+        if tail.profile.revision(id).is_some() {
+            snapshots::delete(committer, tail, id)?;
+        }
+    }
+    artifacts::delete(committer, tail, plan.artifacts.iter().map(String::as_str))?;
+    for derived in [Document::Origins, Document::Threads] {
+        committer.folder.directory.remove(derived.file_name())?;
+    }
+    if plan.description {
+        committer.change_profile(tail, Profile::forget_words)?;
+    }
+    // Text lengths per token reveal which languages were spoken.
+    match document::open(committer.folder, Document::Calibration)? {
+        Some(_) => committer.replace(Document::Calibration, b"{}"),
+        None => Ok(()),
+    }
 }
 
 /// Records numbers as forgotten and then removes their files.
@@ -34,10 +74,11 @@ pub(crate) fn erase(
     committer: &Committer<'_>,
     tail: &mut Tail,
     seqs: &SeqSet,
-    unread: UnreadablePolicy,
 ) -> Result<ForgetReport> {
     let mut refs = MessageRefs::default();
-    survey(reader, tail, &seqs.without(&tail.erased), unread, |stored| refs.note(stored))?;
+    let new = seqs.without(&tail.erased);
+    let unread = UnreadablePolicy::Recorded;
+    ready(survey(&LockedState { reader, tail }, &new, unread, &mut |stored| refs.note(stored)))?;
     erase_surveyed(reader, committer, tail, seqs, &refs)
 }
 
@@ -138,43 +179,6 @@ pub(crate) fn settle_packed(
     }
     settle(committer, tail, &refs)?;
     Ok(holding)
-}
-
-/// Passes each message that is about to be forgotten to a callback.
-///
-/// # Errors
-/// If one of them can only be read under another key, by a newer program or at another time. What cannot be seen is
-/// not deleted.
-pub(crate) fn survey(
-    reader: &Reader,
-    tail: &Tail,
-    forgotten: &SeqSet,
-    unread: UnreadablePolicy,
-    mut visit: impl FnMut(&StoredMessage),
-) -> Result<()> {
-    let mut ranges = forgotten.ranges().peekable();
-    let mut next = ranges.peek().map_or(0, |range| *range.start());
-    while let Some(range) = ranges.peek() {
-        next = next.max(*range.start());
-        let end = next.saturating_add(STRETCH - 1);
-        let mut last = next;
-        // Numbers that are close together are read at once, with those between them.
-        while let Some(range) = ranges.next_if(|range| *range.end() <= end) {
-            last = *range.end();
-        }
-        if ranges.peek().is_some_and(|range| *range.start() <= end) {
-            last = end;
-        }
-        let reading = reader.read_alone(tail, &RangeQuery::Seqs(next..=last))?;
-        if unread == UnreadablePolicy::Refused {
-            reading.check_readable(forgotten)?;
-        }
-        let concerned = reading.messages.iter().filter(|stored| forgotten.contains(stored.seq));
-        concerned.for_each(|stored| visit(stored));
-        let Some(after) = last.checked_add(1) else { break };
-        next = after;
-    }
-    Ok(())
 }
 
 /// Removes files of forgotten records. Each file is opened first to confirm that it matches its name. A forget record

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::runtime::Handle;
+use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::scope::Scope;
@@ -326,7 +327,8 @@ fn restore_documents(runtime: &Handle, store: &FileConversationStore, head: &Hea
         if let Some(bytes) = bytes
             && runtime.block_on(store.read_document(document))?.is_none()
         {
-            runtime.block_on(store.write_document(document, bytes))?;
+            let bytes = Zeroizing::new(bytes.to_vec());
+            runtime.block_on(store.write(move |writer| writer.write_state(document, &bytes)))?;
         }
     }
     Ok(())
