@@ -10,6 +10,7 @@ pub(crate) mod keyring;
 pub(crate) mod listing;
 pub(crate) mod pack;
 pub(crate) mod quarantine;
+pub(crate) mod sealed_files;
 pub(crate) mod segments;
 pub(crate) mod settings;
 pub(crate) mod snapshot_files;

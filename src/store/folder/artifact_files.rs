@@ -1,18 +1,26 @@
 //! The files of a conversation's artifacts: the contents in `{id}`, the metadata in `{id}.meta`.
 
-use crate::crypto::{AssociatedData, Kind};
-use crate::directory::{EntryKind, LOCK, TEMPORARY};
-use crate::error::{Error, Result};
+use crate::crypto::Kind;
+use crate::directory::LOCK;
+use crate::error::Result;
 use crate::store::folder::artifact_contents::{self, ArtifactContents};
+use crate::store::folder::sealed_files::SealedFiles;
 use crate::store::folder::{Folder, unreadable};
 use crate::store::record::artifact::{Artifact, ArtifactKind, is_id};
-use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
-use crate::store::record::layout::{ARTIFACTS, QUARANTINE};
+use crate::store::record::layout::ARTIFACTS;
 use crate::store::record::profile::Profile;
 
-/// The extension of the metadata files.
-const META: &str = ".meta";
+/// The files of metadata.
+pub(crate) const FILES: SealedFiles = SealedFiles {
+    kind: Kind::ArtifactMeta,
+    folder: ARTIFACTS,
+    directory: |folder| &folder.artifacts,
+    is_id,
+    ending: ".meta",
+    beside: Some(LOCK),
+    no_value: "its seal does not fit, or what is in it is no artifact",
+};
 
 /// Reads an artifact's metadata; `None` if there is no such artifact.
 pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Option<Artifact>> {
@@ -23,7 +31,7 @@ pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Optio
         Ok(artifact) => return Ok(Some(artifact)),
         Err(finding) => finding,
     };
-    Err(refusal(folder, &finding))
+    Err(FILES.refusal(folder, &finding))
 }
 
 /// Opens an artifact's contents; `None` if there is no such artifact.
@@ -35,7 +43,7 @@ pub(crate) fn read_contents(
     let Some(artifact) = read(folder, profile, id)? else { return Ok(None) };
     match artifact_contents::open(folder, artifact)? {
         Ok(contents) => Ok(Some(contents)),
-        Err(kind) => Err(refusal(folder, &kind.in_file(place(id)))),
+        Err(kind) => Err(FILES.refusal(folder, &kind.in_file(place(id)))),
     }
 }
 
@@ -93,25 +101,24 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>>
             Err(kind) => findings.push(kind.in_file(place)),
         }
     }
-    let names = names(folder, profile)?;
-    for id in names.unlisted {
+    let (unlisted, mut foreign) = unlisted(folder, profile)?;
+    for id in unlisted {
         let kind = match is_ours(folder, &id)? {
             true => FindingKind::Resurrected,
             false => FindingKind::Unopenable,
         };
         findings.push(kind.in_file(place(&id)));
     }
-    findings.extend(names.foreign);
+    findings.append(&mut foreign);
     Ok(findings)
 }
 
 /// Whether no key and no program can read this file.
 pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
-    let Ok(name) = str::from_utf8(name) else { return Ok(true) };
-    let id = name.strip_suffix(META).unwrap_or(name);
-    if !is_id(id) {
-        return Ok(name != QUARANTINE && name != LOCK);
-    }
+    let id = match FILES.id_of(name) {
+        Ok(id) => id,
+        Err(belongs) => return Ok(!belongs),
+    };
     let kind = match open_meta(folder, id)? {
         Err(finding) => finding.kind,
         Ok(artifact) => match artifact_contents::open(folder, artifact)? {
@@ -137,86 +144,20 @@ pub(crate) fn is_ours(folder: &Folder, id: &str) -> Result<bool> {
     }
 }
 
-/// The ids that have files.
-pub(crate) fn ids(folder: &Folder) -> Result<Vec<String>> {
-    Ok(names(folder, &Profile::default())?.unlisted)
-}
-
-#[derive(Default)]
-pub(crate) struct Names {
-    pub(crate) unlisted: Vec<String>,
-    foreign: Vec<Finding>,
-}
-
-pub(crate) fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
-    let mut names = Names::default();
-    folder.artifacts.list(&mut |name, kind| {
-        let text = str::from_utf8(name).unwrap_or_default();
-        let id = text.strip_suffix(META).unwrap_or(text);
-        match kind {
-            EntryKind::File if is_id(id) => {
-                if profile.artifact(id).is_none() {
-                    names.unlisted.push(id.to_owned());
-                }
-            }
-            EntryKind::File if text == LOCK => {}
-            EntryKind::Folder if text == QUARANTINE => {}
-            _ if name.starts_with(TEMPORARY.as_bytes()) => {
-                names.foreign.push(FindingKind::Leftover.in_file(place_bytes(name)));
-            }
-            _ => names.foreign.push(FindingKind::Foreign.in_file(place_bytes(name))),
-        }
-    })?;
-    names.unlisted.sort_unstable();
-    names.unlisted.dedup();
-    Ok(names)
+/// The ids of files that the settings do not list, and findings about files that are none of an artifact.
+pub(crate) fn unlisted(folder: &Folder, profile: &Profile) -> Result<(Vec<String>, Vec<Finding>)> {
+    let (mut ids, foreign) = FILES.list(folder)?;
+    ids.retain(|id| profile.artifact(id).is_none());
+    Ok((ids, foreign))
 }
 
 /// The path of an artifact's contents in the conversation's folder.
 pub(crate) fn place(id: &str) -> String {
-    format!("{ARTIFACTS}/{id}")
-}
-
-fn place_bytes(name: &[u8]) -> Vec<u8> {
-    [ARTIFACTS.as_bytes(), b"/", name].concat()
-}
-
-pub(crate) fn meta_name(id: &str) -> String {
-    format!("{id}{META}")
-}
-
-/// What the metadata in the file of that name is bound to.
-pub(crate) fn metadata_associated<'a>(scope: &'a [&'a str], name: &'a str) -> AssociatedData<'a> {
-    AssociatedData::of(Kind::ArtifactMeta, scope, name)
+    FILES.place(id)
 }
 
 pub(crate) fn open_meta(folder: &Folder, id: &str) -> Result<Result<Artifact, Finding>> {
-    let name = meta_name(id);
-    let found = |kind: FindingKind| Ok(Err(kind.in_file(place(&name))));
-    let bytes = match folder.artifacts.read(&name) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return found(FindingKind::Absent),
-        Err(error) => return found(unreadable(error)?),
-    };
-    match folder.unseal(&metadata_associated(&folder.scope.parts(), &name), &bytes)? {
-        Err(kind) => found(kind),
-        Ok(plaintext) => match object::<Artifact>(&plaintext) {
-            Some(artifact) if artifact.id == id => Ok(Ok(artifact)),
-            _ => found(FindingKind::BadRecord),
-        },
-    }
-}
-
-fn refusal(folder: &Folder, finding: &Finding) -> Error {
-    finding.refusal().unwrap_or_else(|| {
-        let file = finding.file.as_deref().unwrap_or(ARTIFACTS);
-        Error::Damaged {
-            place: folder.directory.path().join(file).display().to_string(),
-            reason: match finding.kind {
-                FindingKind::Absent => "it is gone",
-                FindingKind::Damaged(reason) => reason,
-                _ => "its seal does not fit, or what is in it is no artifact",
-            },
-        }
+    FILES.open(folder, id, |artifact: &Artifact| {
+        (artifact.id != id).then_some(FindingKind::BadRecord)
     })
 }

@@ -1,21 +1,30 @@
 //! The files of a conversation's snapshots.
 
-use crate::crypto::{AssociatedData, Kind};
-use crate::directory::{EntryKind, TEMPORARY};
-use crate::error::{Error, Result};
-use crate::store::folder::{Folder, unreadable};
-use crate::store::record::encoding::object;
+use crate::crypto::Kind;
+use crate::error::Result;
+use crate::store::folder::Folder;
+use crate::store::folder::sealed_files::SealedFiles;
 use crate::store::record::finding::{Finding, FindingKind};
-use crate::store::record::layout::{QUARANTINE, SNAPSHOTS};
+use crate::store::record::layout::SNAPSHOTS;
 use crate::store::record::profile::Profile;
 use crate::store::record::snapshot::{Snapshot, is_id};
+
+pub(crate) const FILES: SealedFiles = SealedFiles {
+    kind: Kind::Snapshot,
+    folder: SNAPSHOTS,
+    directory: |folder| &folder.snapshots,
+    is_id,
+    ending: "",
+    beside: None,
+    no_value: "its seal does not fit, or what is in it is no snapshot",
+};
 
 /// Reads a snapshot by its id; `None` if there is none.
 pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Option<Snapshot>> {
     let Some(rev) = profile.revision(id) else { return Ok(None) };
     match open(folder, id, rev)? {
         Ok(snapshot) => Ok(Some(snapshot)),
-        Err(finding) => Err(refusal(folder, &finding)),
+        Err(finding) => Err(FILES.refusal(folder, &finding)),
     }
 }
 
@@ -32,7 +41,7 @@ pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>,
 /// If one can only be read under another key, by a newer program or at another time.
 pub(crate) fn all(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
     let (mut snapshots, mut findings) = list(folder, profile)?;
-    let unlisted = names(folder, profile)?.unlisted;
+    let (unlisted, _) = unlisted(folder, profile)?;
     let (mut more, mut wrong) = open_each(folder, unlisted.iter().map(|id| (id.as_str(), 0)))?;
     snapshots.append(&mut more);
     findings.append(&mut wrong);
@@ -44,8 +53,9 @@ pub(crate) fn all(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, 
 
 /// Whether no key and no program can read this file.
 pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
-    let Some(id) = str::from_utf8(name).ok().filter(|id| is_id(id)) else {
-        return Ok(name != QUARANTINE.as_bytes());
+    let id = match FILES.id_of(name) {
+        Ok(id) => id,
+        Err(belongs) => return Ok(!belongs),
     };
     Ok(match open(folder, id, 0)? {
         Ok(_) => false,
@@ -56,75 +66,37 @@ pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
 /// Findings about a conversation's snapshots.
 pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>> {
     let (_, mut findings) = list(folder, profile)?;
-    let names = names(folder, profile)?;
-    for id in names.unlisted {
+    let (unlisted, mut foreign) = unlisted(folder, profile)?;
+    for id in unlisted {
         findings.push(match open(folder, &id, 0)? {
             Ok(_) => FindingKind::Resurrected.in_file(place(&id)),
             Err(finding) => finding,
         });
     }
-    findings.extend(names.foreign);
+    findings.append(&mut foreign);
     Ok(findings)
 }
 
-/// The ids that have files.
-pub(crate) fn ids(folder: &Folder) -> Result<Vec<String>> {
-    Ok(names(folder, &Profile::default())?.unlisted)
-}
-
-#[derive(Default)]
-pub(crate) struct Names {
-    pub(crate) unlisted: Vec<String>,
-    foreign: Vec<Finding>,
-}
-
-pub(crate) fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
-    let mut names = Names::default();
-    folder.snapshots.list(&mut |name, kind| match (str::from_utf8(name), kind) {
-        (Ok(id), EntryKind::File) if is_id(id) => {
-            if profile.revision(id).is_none() {
-                names.unlisted.push(id.to_owned());
-            }
-        }
-        (Ok(QUARANTINE), EntryKind::Folder) => {}
-        _ if name.starts_with(TEMPORARY.as_bytes()) => {
-            names.foreign.push(FindingKind::Leftover.in_file(place_bytes(name)));
-        }
-        _ => names.foreign.push(FindingKind::Foreign.in_file(place_bytes(name))),
-    })?;
-    names.unlisted.sort_unstable();
-    Ok(names)
+/// The ids of files that the settings do not list, and findings about files that are no snapshots.
+pub(crate) fn unlisted(folder: &Folder, profile: &Profile) -> Result<(Vec<String>, Vec<Finding>)> {
+    let (mut ids, foreign) = FILES.list(folder)?;
+    ids.retain(|id| profile.revision(id).is_none());
+    Ok((ids, foreign))
 }
 
 /// The path of a snapshot in the conversation's folder.
 pub(crate) fn place(id: &str) -> String {
-    format!("{SNAPSHOTS}/{id}")
-}
-
-fn place_bytes(name: &[u8]) -> Vec<u8> {
-    [SNAPSHOTS.as_bytes(), b"/", name].concat()
-}
-
-pub(crate) fn associated<'a>(scope: &'a [&'a str], id: &'a str) -> AssociatedData<'a> {
-    AssociatedData::of(Kind::Snapshot, scope, id)
+    FILES.place(id)
 }
 
 pub(crate) fn open(folder: &Folder, id: &str, rev: u64) -> Result<Result<Snapshot, Finding>> {
-    let found = |kind: FindingKind| Ok(Err(kind.in_file(place(id))));
-    let bytes = match folder.snapshots.read(id) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return found(FindingKind::Absent),
-        Err(error) => return found(unreadable(error)?),
-    };
-    match folder.unseal(&associated(&folder.scope.parts(), id), &bytes)? {
-        Err(kind) => found(kind),
-        Ok(plaintext) => match object::<Snapshot>(&plaintext) {
-            Some(snapshot) if snapshot.id != id => found(FindingKind::BadRecord),
-            Some(snapshot) if snapshot.rev < rev => found(FindingKind::Outdated),
-            Some(snapshot) => Ok(Ok(snapshot)),
-            None => found(FindingKind::BadRecord),
-        },
-    }
+    FILES.open(folder, id, |snapshot: &Snapshot| {
+        if snapshot.id == id {
+            (snapshot.rev < rev).then_some(FindingKind::Outdated)
+        } else {
+            Some(FindingKind::BadRecord)
+        }
+    })
 }
 
 /// Reads the snapshots with these ids and minimum revisions. Returns those that open, and findings about the others.
@@ -140,21 +112,4 @@ fn open_each<'a>(
         }
     }
     Ok((snapshots, findings))
-}
-
-fn refusal(folder: &Folder, finding: &Finding) -> Error {
-    finding.refusal().unwrap_or_else(|| Error::Damaged {
-        place: folder
-            .directory
-            .path()
-            .join(finding.file.as_deref().unwrap_or(SNAPSHOTS))
-            .display()
-            .to_string(),
-        reason: match finding.kind {
-            FindingKind::Absent => "it is gone",
-            FindingKind::Outdated => "an older state of it was put back",
-            FindingKind::Damaged(reason) => reason,
-            _ => "its seal does not fit, or what is in it is no snapshot",
-        },
-    })
 }

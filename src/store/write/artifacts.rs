@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::store::folder::artifact_files::{
-    ids, is_ours, meta_name, metadata_associated, names, open_meta, place, read, same,
+    FILES, is_ours, open_meta, place, read, same, unlisted,
 };
 use crate::store::folder::{Folder, segments};
 use crate::store::read::tail::Tail;
@@ -90,7 +90,7 @@ pub(crate) fn delete<'a>(
     for id in ids.filter(|id| is_id(id)) {
         // Remove the metadata last: its name shows what is left to remove.
         committer.folder.artifacts.remove(id)?;
-        committer.folder.artifacts.remove(&meta_name(id))?;
+        committer.folder.artifacts.remove(&FILES.name(id))?;
         any = true;
     }
     if any { committer.folder.artifacts.sync() } else { Ok(()) }
@@ -103,10 +103,10 @@ pub(crate) fn sweep(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
         return Ok(());
     }
     let mut removed = false;
-    for id in names(committer.folder, &tail.profile)?.unlisted {
+    for id in unlisted(committer.folder, &tail.profile)?.0 {
         if is_ours(committer.folder, &id)? {
             committer.folder.artifacts.remove(&id)?;
-            committer.folder.artifacts.remove(&meta_name(&id))?;
+            committer.folder.artifacts.remove(&FILES.name(&id))?;
             removed = true;
         }
     }
@@ -117,7 +117,7 @@ pub(crate) fn sweep(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
 pub(crate) fn there(folder: &Folder, tail: &Tail) -> Result<BTreeMap<String, String>> {
     let mut there = BTreeMap::new();
     if !tail.knows_settings() {
-        for id in ids(folder)? {
+        for id in FILES.list(folder)?.0 {
             if !tail.profile.has_deleted_artifact(&id)
                 && let Ok(artifact) = open_meta(folder, &id)?
                 && folder.artifacts.link_count(&id)? > 0
@@ -128,7 +128,7 @@ pub(crate) fn there(folder: &Folder, tail: &Tail) -> Result<BTreeMap<String, Str
         return Ok(there);
     }
     for (id, sha256) in &tail.profile.artifacts {
-        let files = [id.clone(), meta_name(id)];
+        let files = [id.clone(), FILES.name(id)];
         let mut missing = false;
         for file in &files {
             missing |= folder.artifacts.link_count(file)? == 0;
@@ -144,10 +144,5 @@ pub(crate) fn there(folder: &Folder, tail: &Tail) -> Result<BTreeMap<String, Str
 pub(crate) fn put_meta(committer: &Committer<'_>, artifact: &Artifact) -> Result<()> {
     let unwritable = |_| Error::InvalidMessage { reason: "the artifact cannot be written as JSON" };
     let plaintext = Zeroizing::new(serde_json::to_vec(artifact).map_err(unwritable)?);
-    let name = meta_name(&artifact.id);
-    let line = committer
-        .key
-        .seal(&metadata_associated(&committer.folder.scope.parts(), &name), &plaintext)?;
-    committer.folder.artifacts.replace(&name, &line)?;
-    committer.folder.artifacts.sync()
+    FILES.write(committer.folder, committer.key, &artifact.id, &plaintext)
 }

@@ -83,11 +83,7 @@ fn put(
         }
         (DocumentId::Segment(block), Some(bytes)) => {
             segments::check_replaceable(committer.folder, *block)?;
-            let name = block.to_string();
-            let scope = committer.folder.scope.parts();
-            let line = committer.key.seal(&segments::associated(&scope, &name), bytes)?;
-            committer.folder.recall.replace(&name, &line)?;
-            committer.folder.recall.sync()
+            segments::FILES.write(committer.folder, committer.key, &block.to_string(), bytes)
         }
         (DocumentId::Segment(block), None) => {
             segments::remove(committer.folder, &std::iter::once(block_seqs(*block)).collect())

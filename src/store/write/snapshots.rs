@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::store::folder::snapshot_files::{associated, ids, names, open, place};
+use crate::store::folder::snapshot_files::{FILES, open, place, unlisted};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::Finding;
 use crate::store::record::profile::Profile;
@@ -75,7 +75,7 @@ pub(crate) fn sweep(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
         return Ok(());
     }
     let mut removed = false;
-    for id in names(committer.folder, &tail.profile)?.unlisted {
+    for id in unlisted(committer.folder, &tail.profile)?.0 {
         if open(committer.folder, &id, 0)?.is_ok() {
             committer.folder.snapshots.remove(&id)?;
             removed = true;
@@ -90,7 +90,7 @@ pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let is_known = tail.knows_settings();
     let listed = is_known.then(|| tail.profile.snapshots.clone());
     let mut there = BTreeMap::new();
-    for id in ids(committer.folder)? {
+    for id in FILES.list(committer.folder)?.0 {
         let known = tail.profile.snapshots.get(&id);
         let is_listed = if is_known { known > Some(&0) } else { known != Some(&0) };
         if is_listed && let Ok(snapshot) = open(committer.folder, &id, 0)? {
@@ -119,9 +119,6 @@ pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
 /// Writes a snapshot with its revision. The settings must list it.
 pub(crate) fn put(committer: &Committer<'_>, snapshot: &Snapshot) -> Result<()> {
     let plaintext = snapshot.to_plaintext()?;
-    let line = committer
-        .key
-        .seal(&associated(&committer.folder.scope.parts(), &snapshot.id), &plaintext)?;
-    committer.with_room(|| committer.folder.snapshots.replace(&snapshot.id, &line))?;
-    committer.folder.snapshots.sync()
+    let Committer { folder, key, .. } = *committer;
+    committer.with_room(|| FILES.write(folder, key, &snapshot.id, &plaintext))
 }

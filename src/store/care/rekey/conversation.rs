@@ -79,7 +79,7 @@ impl Conversation {
     /// The artifacts whose contents are left to reseal, which takes longer than others should wait. Call it when
     /// everything else is done: artifacts that are added later are under the new key.
     pub(crate) fn contents(&self) -> Result<Vec<String>> {
-        artifact_files::ids(&self.reader.folder)
+        Ok(artifact_files::FILES.list(&self.reader.folder)?.0)
     }
 
     /// Reseals an artifact's contents.
@@ -168,15 +168,15 @@ impl RekeyTally {
                 (committer.reseal_document(*document)?, document.file_name().to_owned())
             }
             Item::Snapshot(id) => {
-                let associated = snapshot_files::associated(&scope, id);
+                let associated = snapshot_files::FILES.associated(&scope, id);
                 (
                     committer.reseal_file(&*committer.folder.snapshots, &associated)?,
                     snapshot_files::place(id),
                 )
             }
             Item::ArtifactMeta(id) => {
-                let name = artifact_files::meta_name(id);
-                let associated = artifact_files::metadata_associated(&scope, &name);
+                let name = artifact_files::FILES.name(id);
+                let associated = artifact_files::FILES.associated(&scope, &name);
                 let place = artifact_files::place(&name);
                 match committer.reseal_file(&*committer.folder.artifacts, &associated)? {
                     // Contents that were never listed have no metadata.
@@ -229,8 +229,8 @@ fn items(folder: &Folder) -> Result<Vec<Item>> {
             items.push(Item::Document(document));
         }
     }
-    items.extend(snapshot_files::ids(folder)?.into_iter().map(Item::Snapshot));
-    items.extend(artifact_files::ids(folder)?.into_iter().map(Item::ArtifactMeta));
+    items.extend(snapshot_files::FILES.list(folder)?.0.into_iter().map(Item::Snapshot));
+    items.extend(artifact_files::FILES.list(folder)?.0.into_iter().map(Item::ArtifactMeta));
     items.extend(listing.names.into_iter().map(Item::Record));
     items.extend(listing.packs.into_iter().map(Item::Pack));
     Ok(items)

@@ -28,45 +28,28 @@ pub(crate) fn set_aside<'a>(
             passing(moved.map(drop), "setting a file aside")?;
         }
     }
-    let prefix = format!("{}/", SNAPSHOTS);
-    if wanted.iter().any(|file| file.starts_with(&prefix)) {
-        for name in matching(&folder.snapshots, &prefix, &wanted)? {
-            if snapshot_files::is_useless(folder, &name)? {
-                let moved = folder.snapshots.move_into(&name, QUARANTINE);
-                passing(moved.map(drop), "setting a snapshot aside")?;
-            }
+    for (directory, folder_name, is_useless, what) in [
+        (&folder.snapshots, SNAPSHOTS, snapshot_files::is_useless as IsUseless, "a snapshot"),
+        (&folder.artifacts, ARTIFACTS, artifact_files::is_useless, "an artifact"),
+        (&folder.recall, RECALL, segments::is_useless, "a segment of the search index"),
+        (&folder.packs, PACKS, is_useless_pack, "a pack"),
+    ] {
+        let prefix = format!("{folder_name}/");
+        if !wanted.iter().any(|file| file.starts_with(&prefix)) {
+            continue;
         }
-    }
-    let prefix = format!("{}/", ARTIFACTS);
-    if wanted.iter().any(|file| file.starts_with(&prefix)) {
-        for name in matching(&folder.artifacts, &prefix, &wanted)? {
-            if artifact_files::is_useless(folder, &name)? {
-                let moved = folder.artifacts.move_into(&name, QUARANTINE);
-                passing(moved.map(drop), "setting an artifact aside")?;
+        for name in matching(directory, &prefix, &wanted)? {
+            if is_useless(folder, &name)? {
+                let moved = directory.move_into(&name, QUARANTINE);
+                passing(moved.map(drop), &format!("setting {what} aside"))?;
             }
-        }
-    }
-    let prefix = format!("{}/", RECALL);
-    if wanted.iter().any(|file| file.starts_with(&prefix)) {
-        for name in matching(&folder.recall, &prefix, &wanted)? {
-            if segments::is_useless(folder, &name)? {
-                let moved = folder.recall.move_into(&name, QUARANTINE);
-                passing(moved.map(drop), "setting a segment of the search index aside")?;
-            }
-        }
-    }
-    let prefix = format!("{}/", PACKS);
-    if !wanted.iter().any(|file| file.starts_with(&prefix)) {
-        return Ok(());
-    }
-    for name in matching(&folder.packs, &prefix, &wanted)? {
-        if is_useless_pack(folder, &name)? {
-            let moved = folder.packs.move_into(&name, QUARANTINE);
-            passing(moved.map(drop), "setting a pack aside")?;
         }
     }
     Ok(())
 }
+
+/// Whether no key and no program can read the file of that name.
+type IsUseless = fn(&Folder, &[u8]) -> Result<bool>;
 
 /// The raw file names for names as findings show them. The escaping never produces the name of one of the store's own
 /// files.
