@@ -86,19 +86,19 @@ pub use transfer::{exchange, export, import};
 /// Administration: keys, checks, repair, and moving a store.
 pub mod admin {
     pub use crate::crypto::PLACEHOLDER_KEY;
-    pub use crate::store::admin::catalog_baseline::StoreInventory;
-    pub use crate::store::admin::move_store::{MovedStore, move_store};
-    pub use crate::store::admin::rekey::{Rekey, RekeyReport};
-    pub use crate::store::check::baseline::Inventory;
-    pub use crate::store::check::repair_kind::{RepairAction, RepairKind};
-    pub use crate::store::check::report::{Progress, Report};
+    pub use crate::store::care::baseline::Inventory;
+    pub use crate::store::care::catalog_baseline::StoreInventory;
+    pub use crate::store::care::move_store::{MovedStore, move_store};
+    pub use crate::store::care::rekey::{Rekey, RekeyReport};
+    pub use crate::store::care::repair::{RepairOptions, RepairReport};
+    pub use crate::store::care::repair_kind::{RepairAction, RepairKind};
     pub use crate::store::file_store::PackReport;
     pub use crate::store::folder::conversation_folders::scopes;
-    pub use crate::store::keyring::store_keys::{StoreKey, copy_salt, store_keys};
-    pub use crate::store::keyring::{create_vault, store_exists};
+    pub use crate::store::folder::keyring::store_keys::{StoreKey, copy_salt, store_keys};
+    pub use crate::store::folder::keyring::{create_vault, store_exists};
     pub use crate::store::read::location::RecordLocation;
     pub use crate::store::read::stats::Stats;
-    pub use crate::store::repair::{RepairOptions, RepairReport};
+    pub use crate::store::record::finding::{Progress, Report};
 }
 
 /// Compiles the samples of the README.

@@ -1,27 +1,11 @@
 //! Stores of conversations: append, read from the newest end, forget.
 
-/// Administration of a whole store: changing keys, moving it, and checking its catalog.
-pub(crate) mod admin {
-    pub(crate) mod catalog_baseline;
-    pub(crate) mod catalog_check;
-    pub(crate) mod move_store;
-    pub(crate) mod rekey;
-}
-pub(crate) mod artifact;
-pub(crate) mod backend;
-pub(crate) mod check;
-pub(crate) mod commit;
-pub(crate) mod compact;
-pub(crate) mod delete;
+pub(crate) mod care;
 pub(crate) mod file_store;
 pub(crate) mod folder;
-pub(crate) mod keyring;
-pub(crate) mod pack;
 pub(crate) mod read;
 pub(crate) mod record;
-pub(crate) mod repair;
-pub(crate) mod settings;
-pub(crate) mod snapshot;
+pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 pub(crate) mod write;
@@ -33,46 +17,45 @@ use async_trait::async_trait;
 use jiff::{Timestamp, Zoned};
 use zeroize::Zeroizing;
 
-pub use artifact::artifact_lines::ArtifactLines;
-pub use artifact::contents::ArtifactContents;
-pub use artifact::lookup::find_artifact;
-pub use artifact::measure::ArtifactMeasure;
-pub use backend::batch::Batch;
-pub use backend::policy::StorePolicy;
-pub use backend::{ArtifactSource, ArtifactStore, ReadQuery, StoreBackend};
-pub(crate) use check::report::Progress;
-pub use delete::cleanup::CleanupReport;
-pub use delete::forget_plan::{ForgetPlan, ForgetReport};
-pub use delete::limits::{AffectedMessages, HiddenMessages, LimitsEffect};
 pub use file_store::FileConversationStore;
 pub use file_store::artifact_references::ArtifactReferences;
 pub(crate) use file_store::blocking;
 pub use file_store::options::StoreOptions;
+pub use folder::artifact_contents::ArtifactContents;
+pub use folder::artifact_contents::ArtifactLines;
+pub use folder::artifact_measure::ArtifactMeasure;
 pub(crate) use folder::conversation_folders::scopes;
 #[cfg(feature = "config")]
-pub(crate) use keyring::store_keys::{StoreKey, copy_salt, store_keys};
+pub(crate) use folder::keyring::store_keys::{StoreKey, copy_salt, store_keys};
 #[cfg(feature = "config")]
-pub(crate) use keyring::{create_vault, store_exists};
+pub(crate) use folder::keyring::{create_vault, store_exists};
 pub(crate) use read::stats::Stats;
 pub use record::artifact::{
     AddedArtifact, Artifact, ArtifactKind, NewArtifact, artifact_references,
 };
 pub use record::document::{Document, DocumentId};
 pub use record::encoding::StoredMessage;
+pub(crate) use record::finding::Progress;
 pub use record::finding::{Finding, FindingKind};
+pub use record::profile::{Cleared, Cost, Profile, ProfileChange};
 pub use record::read_result::ReadResult;
 pub use record::retention::Retention;
 pub use record::seq_set::merged_ranges;
 pub use record::snapshot::{SavedMessage, Snapshot};
 pub use record::store_state::StoreState;
-pub use settings::profile::{Cleared, Cost, Profile, ProfileChange};
-pub use settings::summary::Summary;
-pub use snapshot::restore_job::RestoreThreads;
+pub use record::summary::Summary;
+pub use rules::batch::Batch;
+pub use rules::forget_plan::{ForgetPlan, ForgetReport};
+pub use rules::limits_effect::CleanupReport;
+pub use rules::limits_effect::{AffectedMessages, HiddenMessages, LimitsEffect};
+pub use rules::lookup::find_artifact;
+pub use rules::restore::RestoreThreads;
+pub use rules::{ArtifactSource, ArtifactStore, ReadQuery, StoreBackend, StorePolicy};
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use delete::forget_plan::ForgetRequest;
-use snapshot::restore_job::RestoreJob;
+use rules::forget_plan::ForgetRequest;
+use rules::restore::RestoreJob;
 
 /// The messages of one scope, in the order (time, number).
 ///
@@ -96,7 +79,7 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// [`Error::Partial`] says how many of the first messages were stored.
     async fn append_all(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
-        backend::provided::append::append(self, messages).await
+        rules::append::append(self, messages).await
     }
 
     /// Stores the answers to a stored message, in order and durably, if that message still exists at the moment of
@@ -113,7 +96,7 @@ pub trait ConversationStore: StoreBackend {
         answers: Vec<ChatMessage>,
         answered: &StoredMessage,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        backend::provided::append::append_answers(self, answers, answered).await
+        rules::append::append_answers(self, answers, answered).await
     }
 
     /// Stores answers as [`append_answers`](Self::append_answers) does, and replaces a document as
@@ -135,10 +118,10 @@ pub trait ConversationStore: StoreBackend {
 
     /// Returns the newest `n` readable messages, oldest first; fewer only if there are fewer.
     async fn read_tail(&self, n: usize) -> Result<ReadResult> {
-        backend::provided::read::tail(self, n).await
+        rules::read::tail(self, n).await
     }
 
-    /// The same for one thread, or for the messages outside all threads. The default also reads what other threads have
+    /// Returns the newest `n` of one thread, or of the messages outside all threads. The default also reads what others have
     /// said since; the file store does not.
     async fn read_thread(&self, thread: Option<&str>, n: usize) -> Result<ReadResult> {
         let mut asked = n;
@@ -153,13 +136,13 @@ pub trait ConversationStore: StoreBackend {
 
     /// The messages with these numbers, in conversation order.
     async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
-        backend::provided::read::read(self, ReadQuery::Seqs(seqs)).await
+        rules::read::read(self, ReadQuery::Seqs(seqs)).await
     }
 
     /// The messages whose [`ordered_at`](StoredMessage::ordered_at) lies in this range, in conversation order. That
     /// is the message's own time or that of the message before it, whichever is later, in milliseconds.
     async fn read_times(&self, times: Range<Timestamp>) -> Result<ReadResult> {
-        backend::provided::read::read(self, ReadQuery::Times(times)).await
+        rules::read::read(self, ReadQuery::Times(times)).await
     }
 
     /// Plans a [`forget`](Self::forget): returns what it would delete. Changes nothing.
@@ -167,7 +150,7 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// Those of [`forget`](Self::forget).
     async fn plan_forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan> {
-        backend::provided::forget::plan(self, ForgetRequest::Numbers(seqs.to_vec())).await
+        rules::forget::plan(self, ForgetRequest::Numbers(seqs.to_vec())).await
     }
 
     /// Plans a [`forget_all`](Self::forget_all): returns what it would delete. Changes nothing.
@@ -175,7 +158,7 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// Those of [`forget`](Self::forget).
     async fn plan_forget_all(&self) -> Result<ForgetPlan> {
-        backend::provided::forget::plan(self, ForgetRequest::All).await
+        rules::forget::plan(self, ForgetRequest::All).await
     }
 
     /// Deletes what a plan named, as far as it still exists, and nothing else.
@@ -184,14 +167,14 @@ pub trait ConversationStore: StoreBackend {
     /// [`Error::MoreThanAnnounced`] if more would be deleted now than the plan names; nothing is deleted then. Those
     /// of [`forget`](Self::forget).
     async fn forget_planned(&self, plan: &ForgetPlan) -> Result<ForgetReport> {
-        backend::provided::forget::forget(self, plan.asked(), Some(plan)).await
+        rules::forget::forget(self, plan.asked(), Some(plan)).await
     }
 
     /// Deletes messages by number permanently, with restored copies, originals of copies and everything derived from
     /// them. Records the deletion. The report names what was deleted; [`plan_forget`](Self::plan_forget) tells it
     /// before.
     async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetReport> {
-        backend::provided::forget::forget(self, ForgetRequest::Numbers(seqs.to_vec()), None).await
+        rules::forget::forget(self, ForgetRequest::Numbers(seqs.to_vec()), None).await
     }
 
     /// Deletes every message, snapshot, artifact and summary permanently, with title, tags and notes. A context keeps
@@ -200,7 +183,7 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// Those of [`forget`](Self::forget).
     async fn forget_all(&self) -> Result<ForgetReport> {
-        backend::provided::forget::forget(self, ForgetRequest::All, None).await
+        rules::forget::forget(self, ForgetRequest::All, None).await
     }
 
     /// Returns a document's bytes as last written; `None` if it was never written.
@@ -220,13 +203,13 @@ pub trait ConversationStore: StoreBackend {
     /// [`Error::TooLarge`] for more bytes than a message may have. A file under another key, of a newer format, or
     /// that is not a plain file is refused as when reading.
     async fn write_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
-        backend::provided::settings::write_document(self, document, plaintext).await
+        rules::settings::write_document(self, document, plaintext).await
     }
 
     /// The conversation's own settings; the defaults if it has none. If they cannot be read, the file store returns
     /// the defaults, and every read reports it.
     async fn profile(&self) -> Result<Arc<Profile>> {
-        backend::provided::read::profile(self).await.map(Arc::new)
+        rules::read::profile(self).await.map(Arc::new)
     }
 
     /// Applies a change to the current settings, so that no concurrent change is lost. It is durable when this
@@ -236,13 +219,13 @@ pub trait ConversationStore: StoreBackend {
     /// [`Error::HiddenMessages`] for limits that would show hidden messages again: use
     /// [`change_limits`](Self::change_limits) for those. Those of [`write_document`](Self::write_document).
     async fn change_profile(&self, change: ProfileChange) -> Result<Profile> {
-        backend::provided::settings::change(self, change).await
+        rules::settings::change(self, change).await
     }
 
     /// What other limits would hide, and what they would show again; `None` means the limits of all conversations.
     /// Changes nothing.
     async fn limits_effect(&self, retention: Option<Retention>) -> Result<LimitsEffect> {
-        backend::provided::limits::effect(self, retention).await
+        rules::limits::effect_on(self, retention).await
     }
 
     /// Changes the limits after somebody has agreed to the effect.
@@ -256,13 +239,13 @@ pub trait ConversationStore: StoreBackend {
         hidden: HiddenMessages,
         announced: &LimitsEffect,
     ) -> Result<Profile> {
-        backend::provided::limits::change(self, retention, hidden, announced).await
+        rules::limits::change(self, retention, hidden, announced).await
     }
 
     /// Clears the context: later prompts hold no message from before now. Deletes nothing, and applies to all
     /// threads.
     async fn clear(&self) -> Result<Profile> {
-        backend::provided::settings::clear(self).await
+        rules::settings::clear(self).await
     }
 
     /// Deletes the messages that the limits hide.
@@ -271,13 +254,13 @@ pub trait ConversationStore: StoreBackend {
     /// [`Error::ClockBehind`] if the clock shows a time before the newest message's, and [`Error::Damaged`] if the
     /// settings cannot be read. Nothing is deleted then.
     async fn cleanup(&self) -> Result<CleanupReport> {
-        backend::provided::limits::cleanup(self).await
+        rules::limits::cleanup(self).await
     }
 
     /// The snapshots, newest first, and findings about those that cannot be read.
     async fn snapshots(&self) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
-        let view = backend::provided::View::of(self).await?;
-        backend::provided::snapshot::list(self, &view.profile).await
+        let view = rules::view::View::of(self).await?;
+        rules::read::list_snapshots(self, &view.profile).await
     }
 
     /// Returns a snapshot by its id; `None` if there is none.
@@ -285,7 +268,8 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// [`Error::Damaged`] or [`Error::WrongKey`] for one that does not open. It is left unchanged.
     async fn read_snapshot(&self, id: &str) -> Result<Option<Snapshot>> {
-        backend::provided::snapshot::read(self, id).await
+        let view = rules::view::View::of(self).await?;
+        rules::read::read_snapshot(self, &view, id).await
     }
 
     /// Stores a snapshot. Replaces one with the same id. It is durable when this returns.
@@ -293,12 +277,12 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// [`Error::TooLarge`] above 11 MiB, [`Error::EmptySnapshot`] if all its messages were forgotten meanwhile.
     async fn save_snapshot(&self, snapshot: Snapshot) -> Result<()> {
-        backend::provided::snapshot::save(self, &snapshot).await
+        rules::snapshot::save(self, &snapshot).await
     }
 
     /// Deletes a snapshot permanently. An unknown id is not an error.
     async fn delete_snapshot(&self, id: &str) -> Result<()> {
-        backend::provided::snapshot::delete(self, id).await
+        rules::snapshot::delete(self, id).await
     }
 
     /// Stores a snapshot's messages again with the time `now`, each in its own thread unless another is named. Skips
@@ -313,11 +297,7 @@ pub trait ConversationStore: StoreBackend {
         threads: RestoreThreads,
         now: Zoned,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        backend::provided::snapshot::restore(
-            self,
-            &RestoreJob { id: id.to_owned(), since, now, threads },
-        )
-        .await
+        rules::snapshot::restore(self, &RestoreJob { id: id.to_owned(), since, now, threads }).await
     }
 
     /// Installs a summary if `before` is still the newest one of its thread, and none of the messages that it adds
@@ -328,12 +308,11 @@ pub trait ConversationStore: StoreBackend {
         before: Option<Summary>,
         continues: bool,
     ) -> Result<bool> {
-        backend::provided::settings::install_summary(self, &summary, before.as_ref(), continues)
-            .await
+        rules::settings::install_summary(self, &summary, before.as_ref(), continues).await
     }
 
     /// Removes a thread's newest summary, so that prompts hold its messages again. Returns whether there was one.
     async fn remove_summary(&self, thread: Option<String>) -> Result<bool> {
-        backend::provided::settings::remove_summary(self, thread.as_deref()).await
+        rules::settings::remove_summary(self, thread.as_deref()).await
     }
 }

@@ -5,16 +5,16 @@ use std::sync::{Arc, OnceLock};
 
 use super::{PersonaRegistry, PresetChange, id};
 use crate::error::{PersonaFailure, Result};
+use crate::store::folder::settings;
 use crate::store::record::persona;
 use crate::store::record::persona::{MOST_PRESETS, Preset};
-use crate::store::settings::presets_document;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
 impl PersonaRegistry {
     async fn settings(&self) -> Result<(FileConversationStore, Arc<Profile>)> {
         let store = self.default_store().await?;
         let profile = store.conversation_state().await?.profile;
-        presets_document::check(&profile)?;
+        settings::check_presets(&profile)?;
         Ok((store, profile))
     }
 
@@ -118,8 +118,8 @@ fn refusal(profile: &Profile, preset: &Preset) -> Option<PersonaFailure> {
     if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
         return Some(PersonaFailure::NameTaken);
     }
-    if !presets_document::has_room_for(profile, preset) {
-        return Some(PersonaFailure::PresetsTooLarge { limit: presets_document::MOST_BYTES });
+    if !settings::has_room_for(profile, preset) {
+        return Some(PersonaFailure::PresetsTooLarge { limit: settings::MOST_PRESET_BYTES });
     }
     let is_new = !profile.presets.contains_key(&preset.id);
     (is_new && profile.presets.len() >= MOST_PRESETS)

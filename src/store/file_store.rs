@@ -2,34 +2,24 @@
 
 pub(crate) mod artifact_references;
 mod backend;
-mod background;
 pub(crate) mod options;
 
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use jiff::{Timestamp, Zoned};
 use zeroize::Zeroizing;
 
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, joined};
 use crate::message::ChatMessage;
 use crate::message::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::ConversationStore;
-use crate::store::backend::ArtifactSource;
-use crate::store::backend::policy::StorePolicy;
-use crate::store::check::baseline::{self, Inventory};
-use crate::store::check::report::{Progress, Report};
-use crate::store::check::verify::verify;
-use crate::store::compact::CompactionStep;
-use crate::store::delete::cleanup::CleanupReport;
-use crate::store::delete::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest};
-use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
-use crate::store::folder::document;
-use crate::store::pack::merge::size;
+use crate::store::folder::{document, snapshot_files};
 use crate::store::read::location::{RecordLocation, locate};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
@@ -37,18 +27,20 @@ use crate::store::read::state::ConversationState;
 use crate::store::read::stats::{self, Stats};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
-use crate::store::record::finding::Finding;
+use crate::store::record::finding::{Finding, Progress};
+use crate::store::record::profile::{Profile, ProfileChange};
 use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::Retention;
 use crate::store::record::snapshot::Snapshot;
+use crate::store::record::summary::Summary;
 use crate::store::record::validation::{IncomingMessage, TimestampPolicy, latest};
-use crate::store::repair::{self, RepairOptions, RepairReport};
-use crate::store::settings::profile::{Profile, ProfileChange};
-use crate::store::settings::summary::Summary;
-use crate::store::snapshot::restore_job::{RestoreJob, RestoreThreads};
-use crate::store::snapshot::snapshot_files;
+use crate::store::rules::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest};
+use crate::store::rules::limits_effect::{CleanupReport, HiddenMessages, LimitsEffect};
+use crate::store::rules::restore::{RestoreJob, RestoreThreads};
+use crate::store::rules::{ArtifactSource, StorePolicy};
 use crate::store::write::Writer;
-pub(crate) use background::{CancelOnDrop, blocking};
+use crate::store::write::compact::CompactionStep;
+use crate::store::write::pack_rewrite::size;
 
 /// The outcome of packing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -100,16 +92,6 @@ impl FileConversationStore {
         &self.reader.folder.scope
     }
 
-    /// Checks every file and reports all findings. Calls `progress` on the way. Changes no record. If something seems
-    /// lost, it takes the lock briefly to check again.
-    ///
-    /// # Errors
-    /// Only what prevents reading the whole folder.
-    pub async fn verify(&self, progress: impl Fn(Progress) + Send + 'static) -> Result<Report> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || verify(&reader.folder, &progress)).await
-    }
-
     /// Moves all but the newest messages into packs and merges packs, some thousand messages at a time. Calls
     /// `progress` in between. Appending does the same later by itself. Dropping the future stops after the current
     /// step; nothing is lost.
@@ -134,63 +116,6 @@ impl FileConversationStore {
             }
         }
         Ok(packed)
-    }
-
-    /// Takes an inventory of the conversation: numbers, and digests of sealed files. Keep it where nobody who can
-    /// replace the store can write; [`compare`](Self::compare) then shows an older copy that was put back. Reads
-    /// every record.
-    ///
-    /// # Errors
-    /// Only what prevents reading the whole folder.
-    pub async fn inventory(
-        &self,
-        progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<Inventory> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || baseline::take(&reader.folder, &progress)).await
-    }
-
-    /// Compares the conversation with an earlier inventory. Returns findings about everything that is missing now and
-    /// was not forgotten since. Reads every record.
-    ///
-    /// # Errors
-    /// [`Error::OtherScope`] if the inventory is of another conversation. Also what prevents reading the whole
-    /// folder.
-    pub async fn compare(
-        &self,
-        earlier: Inventory,
-        progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<Vec<Finding>> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || baseline::compare(&reader.folder, &earlier, &progress)).await
-    }
-
-    /// Repairs what can be repaired. Calls `progress` during the checks before and after. It writes a lost head,
-    /// moves records back to their names, rebuilds damaged packs, removes copies and leftovers, and makes a missing
-    /// vault. It deletes nothing but what is durable elsewhere with the same bytes, was forgotten, or was never
-    /// finished. If it is interrupted, run it again.
-    ///
-    /// A new head cannot know what the lost one recorded: missing newest records are no longer noticed.
-    ///
-    /// # Errors
-    /// [`Error::WrongKey`] if the vault is missing and no record opens. Also what prevents reading or writing the
-    /// folder. What cannot be repaired is no error; the report has it.
-    pub async fn repair(
-        &self,
-        options: RepairOptions,
-        progress: impl Fn(Progress) + Send + Sync + 'static,
-    ) -> Result<RepairReport> {
-        let progress = Arc::new(progress);
-        let checking = Arc::clone(&progress);
-        let before = self.verify(move |now| checking(now)).await?;
-        let plan = repair::plan(&before, options);
-        if options.dry_run || plan.is_empty() {
-            return Ok(RepairReport { repairs: plan, report: before });
-        }
-        let mut repairs = self.write(move |writer| writer.repair(plan, options)).await?;
-        let report = self.verify(move |now| progress(now)).await?;
-        repairs.retain(|action| !report.findings.contains(&action.finding));
-        Ok(RepairReport { repairs, report })
     }
 
     /// Imports messages of another system. Each is ordered by its own time, even if that is before existing messages.
@@ -490,5 +415,29 @@ impl fmt::Debug for FileConversationStore {
             .field("folder", &self.reader.folder.directory.path())
             .field("scope", &self.reader.folder.scope)
             .finish_non_exhaustive()
+    }
+}
+
+/// Runs blocking file work to its end, even if the caller stops waiting.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    joined(tokio::task::spawn_blocking(work).await)
+}
+
+/// Asks long work to stop when the caller stops waiting.
+#[derive(Default)]
+pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
+
+impl CancelOnDrop {
+    /// The flag that the work has to check.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }

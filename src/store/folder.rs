@@ -1,11 +1,19 @@
 //! The folder of one conversation: lists, opens and seals its files. Caches only the keyring.
 
+pub(crate) mod artifact_contents;
+pub(crate) mod artifact_files;
+pub(crate) mod artifact_measure;
 pub(crate) mod conversation_folders;
 pub(crate) mod decoder;
 pub(crate) mod document;
+pub(crate) mod keyring;
 pub(crate) mod listing;
+pub(crate) mod pack;
 pub(crate) mod quarantine;
+pub(crate) mod sealed_files;
 pub(crate) mod segments;
+pub(crate) mod settings;
+pub(crate) mod snapshot_files;
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -19,8 +27,8 @@ use crate::crypto::{AssociatedData, EncryptionKey, Envelope, Malformed, Scratch,
 use crate::directory::{Directory, EntryKind, LOCK};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::keyring::cache::KeyringCache;
-use crate::store::keyring::{KeyLookup, Keyring, holds_records};
+use crate::store::folder::keyring::cache::KeyringCache;
+use crate::store::folder::keyring::{KeyLookup, Keyring, holds_records};
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;

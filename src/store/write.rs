@@ -2,31 +2,33 @@
 
 pub(crate) mod add_artifact;
 pub(crate) mod answers;
+pub(crate) mod artifacts;
 pub(crate) mod catalog;
+pub(crate) mod cleanup;
 pub(crate) mod commit;
+pub(crate) mod committer;
+pub(crate) mod compact;
 pub(crate) mod documents;
+pub(crate) mod forget;
+pub(crate) mod forgotten_conversation;
+pub(crate) mod import_tombstones;
+pub(crate) mod locked_state;
+pub(crate) mod pack_batch;
+pub(crate) mod pack_rewrite;
 pub(crate) mod recovery;
 pub(crate) mod removal;
 pub(crate) mod restore_records;
+pub(crate) mod room;
+pub(crate) mod settings_documents;
+pub(crate) mod snapshots;
+pub(crate) mod thread_document;
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::backend::policy::StorePolicy;
-use crate::store::check::repair_kind::{RepairAction, RepairKind};
-use crate::store::commit::batch::Batch;
-use crate::store::commit::committer::Committer;
-use crate::store::commit::room;
-use crate::store::commit::thread_document;
-use crate::store::compact::pack_recovery::PreviousWriter;
-use crate::store::compact::{CompactionStep, Compactor};
-use crate::store::delete::cleanup;
-use crate::store::delete::cleanup::CleanupReport;
-use crate::store::delete::forget_plan::ForgetReport;
-use crate::store::delete::forget_plan::{ForgetPlan, ForgetRequest};
-use crate::store::delete::prepared_forget::Prepared;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
@@ -34,8 +36,16 @@ use crate::store::record::name::NameTime;
 use crate::store::record::validation::{
     IncomingMessage, Limits, TimestampPolicy, ValidMessage, latest,
 };
-use crate::store::repair;
-use crate::store::repair::{RepairOptions, keyring};
+use crate::store::rules::StorePolicy;
+use crate::store::rules::current_state::ready;
+use crate::store::rules::forget::Prepared;
+use crate::store::rules::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest};
+use crate::store::rules::limits_effect::CleanupReport;
+use crate::store::write::committer::Committer;
+use crate::store::write::compact::pack_recovery::PreviousWriter;
+use crate::store::write::compact::{CompactionStep, Compactor};
+use crate::store::write::locked_state::LockedState;
+use crate::store::write::pack_batch::Batch;
 use recovery::{newest_end, prepare};
 
 pub(crate) struct Writer {
@@ -179,7 +189,10 @@ impl Writer {
         if Tail::load(&reader.folder, 0, None)?.is_fresh() {
             return Ok(ForgetPlan::default());
         }
-        self.locked(|committer, tail, _| Ok(Prepared::new(&reader, committer, tail, asked)?.plan()))
+        self.locked(|_, tail, _| {
+            let state = LockedState { reader: &reader, tail };
+            Ok(ready(Prepared::of(&state, asked))?.plan)
+        })
     }
 
     /// Forgets messages and what was derived from them. With an announced plan, deletes nothing else.
@@ -192,12 +205,10 @@ impl Writer {
         let has_begun = Cell::new(false);
         let mut forget = || {
             self.locked(|committer, tail, _| {
-                let prepared = Prepared::new(&reader, committer, tail, asked)?;
-                if let Some(announced) = announced {
-                    prepared.check(announced)?;
-                }
+                let prepared = ready(Prepared::of(&LockedState { reader: &reader, tail }, asked))?;
+                prepared.check(announced)?;
                 has_begun.set(true);
-                let forgotten = prepared.carry_out(&reader, committer, tail)?;
+                let forgotten = forget::carry_out(prepared, &reader, committer, tail)?;
                 room::keep_reserve(&reader.folder);
                 Ok(forgotten)
             })
@@ -230,24 +241,11 @@ impl Writer {
         self.locked(|committer, tail, compactor| compactor.pack_now(committer, tail))
     }
 
-    /// Carries out repairs. Returns what was done.
-    pub(crate) fn repair(
-        &mut self,
-        mut plan: Vec<RepairAction>,
-        options: RepairOptions,
-    ) -> Result<Vec<RepairAction>> {
-        if plan.iter().any(|action| action.kind == RepairKind::AdoptVault) {
-            let adopted = keyring::adopt(&self.reader.folder, self.limits.lock_timeout);
-            self.poison_on_error(adopted)?;
-        }
-        if plan.iter().any(|action| action.kind == RepairKind::BindVault) {
-            let bound = self.reader.folder.remove_unbound_keys(self.limits.lock_timeout);
-            self.poison_on_error(bound)?;
-        }
-        // Repeat what the first writer does: recovery and removing leftovers.
+    /// Has the next operation repeat what a first writer does: recovery and removing leftovers. Returns the folder and
+    /// how long to wait for its lock.
+    pub(crate) fn start_anew(&mut self) -> (Arc<Reader>, Duration) {
         self.swept = false;
-        self.locked(|committer, tail, _| repair::apply(committer, tail, &mut plan, options))?;
-        Ok(plan)
+        (Arc::clone(&self.reader), self.limits.lock_timeout)
     }
 
     /// Runs `work` as the folder's only writer, with the current tail.
@@ -268,7 +266,7 @@ impl Writer {
     }
 
     /// After data could not be made durable, stops writing for good.
-    fn poison_on_error<T>(&mut self, outcome: Result<T>) -> Result<T> {
+    pub(crate) fn poison_on_error<T>(&mut self, outcome: Result<T>) -> Result<T> {
         self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
         outcome
     }

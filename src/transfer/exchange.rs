@@ -57,8 +57,8 @@ pub use stretch::{Stretch, StretchMessage};
 
 use crate::error::Result;
 use crate::scope::Scope;
-use crate::store::commit::import_tombstones;
-use crate::store::delete::forgotten_conversation;
+use crate::store::write::forgotten_conversation;
+use crate::store::write::import_tombstones;
 use crate::store::{FileConversationStore, blocking};
 use crate::transfer::import::known::Known;
 

@@ -43,26 +43,8 @@ const MODULES: [(&str, &[&str]); 15] = [
     ),
 ];
 
-/// The folders of the store, from the bottom up. Each uses only those before it.
-const STORE: [&str; 17] = [
-    "record",
-    "keyring",
-    "folder",
-    "pack",
-    "settings",
-    "read",
-    "commit",
-    "artifact",
-    "snapshot",
-    "delete",
-    "backend",
-    "compact",
-    "check",
-    "repair",
-    "write",
-    "file_store",
-    "admin",
-];
+/// The rooms of the store, from the bottom up, and the file store that stands on them. Each uses only those before it.
+const STORE: [&str; 7] = ["record", "folder", "read", "rules", "write", "file_store", "care"];
 
 /// The folders of a conversation, in the same way.
 const CONVERSATION: [&str; 7] =

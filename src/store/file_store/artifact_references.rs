@@ -7,14 +7,13 @@ use zeroize::Zeroizing;
 
 use crate::error::Result;
 use crate::message::ChatMessage;
-use crate::store::ConversationStore;
-use crate::store::artifact::artifact_files;
-use crate::store::backend::ArtifactStore;
 use crate::store::file_store::FileConversationStore;
+use crate::store::folder::artifact_files;
 use crate::store::record::artifact::{
     Artifact, ArtifactKind, ID_LENGTH, SCHEME, artifact_references,
 };
 use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::{ArtifactStore, ConversationStore};
 
 /// How many numbers to read at a time.
 const STEP: u64 = 4096;

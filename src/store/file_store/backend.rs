@@ -10,13 +10,9 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::message::redact::Redactor;
 use crate::scope::Scope;
-use crate::store::artifact::artifact_files;
-use crate::store::artifact::contents::ArtifactContents;
-use crate::store::backend::batch::Batch;
-use crate::store::backend::policy::StorePolicy;
-use crate::store::backend::{ArtifactStore, ReadQuery, StoreBackend};
 use crate::store::file_store::{FileConversationStore, blocking};
-use crate::store::folder::{document, segments};
+use crate::store::folder::artifact_contents::ArtifactContents;
+use crate::store::folder::{artifact_files, document, segments, snapshot_files};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::state;
@@ -25,7 +21,8 @@ use crate::store::record::document::{Document, DocumentId};
 use crate::store::record::finding::Finding;
 use crate::store::record::read_result::ReadResult;
 use crate::store::record::store_state::StoreState;
-use crate::store::snapshot::snapshot_files;
+use crate::store::rules::batch::Batch;
+use crate::store::rules::{ArtifactStore, ReadQuery, StoreBackend, StorePolicy};
 use crate::store::write::add_artifact;
 
 #[async_trait]

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::crypto::EncryptionKey;
-use crate::directory::{Directory, fs::FsDirectory, memory::MemoryDirectory};
+use crate::directory::Directory;
+use crate::directory::fs::FsDirectory;
+use crate::directory::memory::MemoryDirectory;
 use crate::error::Result;
 use crate::message::redact::Redactor;
 use crate::scope::Scope;
-use crate::store::compact::Compactor;
 use crate::store::file_store::{FileConversationStore, blocking};
 use crate::store::folder::Folder;
 use crate::store::read::reader::Reader;
@@ -18,6 +19,7 @@ use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::retention::Retention;
 use crate::store::record::validation::Limits;
 use crate::store::write::Writer;
+use crate::store::write::compact::Compactor;
 
 /// Options for opening a store.
 #[derive(Debug, Clone)]

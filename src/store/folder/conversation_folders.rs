@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::directory::{Directory, EntryKind, fs::FsDirectory};
+use crate::directory::fs::FsDirectory;
+use crate::directory::{Directory, EntryKind};
 use crate::error::Result;
 use crate::scope::{Scope, ScopeKind};
 use crate::store::record::finding::{Finding, FindingKind};
@@ -26,7 +27,7 @@ pub fn scopes(root: &Path) -> Result<Vec<Scope>> {
     Ok(scopes)
 }
 
-/// The same scopes with the bytes of their heads, which change with each write; `None` if a head cannot be read.
+/// The scopes with the bytes of their heads, which change with each write; `None` if a head cannot be read.
 pub(crate) fn heads(root: &Path) -> Result<Vec<(Scope, Option<Vec<u8>>)>> {
     let root: Arc<dyn Directory> = Arc::new(FsDirectory::new(root, &[])?);
     let mut heads = Vec::new();

@@ -2,15 +2,25 @@
 
 use zeroize::Zeroizing;
 
-use crate::crypto::{AssociatedData, Kind};
-use crate::directory::{EntryKind, TEMPORARY};
+use crate::crypto::Kind;
 use crate::error::{Error, Result};
 use crate::store::folder::document::refusal;
+use crate::store::folder::sealed_files::SealedFiles;
 use crate::store::folder::{Folder, unreadable};
 use crate::store::record::document::block_seqs;
 use crate::store::record::finding::{Finding, FindingKind, shown};
-use crate::store::record::layout::{QUARANTINE, RECALL};
+use crate::store::record::layout::RECALL;
 use crate::store::record::seq_set::SeqSet;
+
+pub(crate) const FILES: SealedFiles = SealedFiles {
+    kind: Kind::Recall,
+    folder: RECALL,
+    directory: |folder| &folder.recall,
+    is_id: |name| name.parse::<u64>().is_ok_and(|block| block.to_string() == name),
+    ending: "",
+    beside: None,
+    no_value: "its seal does not fit",
+};
 
 /// The segment's plaintext; `None` if there is none.
 ///
@@ -19,15 +29,10 @@ use crate::store::record::seq_set::SeqSet;
 pub(crate) fn read(folder: &Folder, block: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
     let name = block.to_string();
     let Some(bytes) = folder.recall.read(&name)? else { return Ok(None) };
-    match folder.unseal(&associated(&folder.scope.parts(), &name), &bytes)? {
+    match folder.unseal(&FILES.associated(&folder.scope.parts(), &name), &bytes)? {
         Ok(plaintext) => Ok(Some(plaintext)),
         Err(kind) => Err(refusal(kind, folder.recall.path().join(name).display().to_string())),
     }
-}
-
-/// What a segment's seal is bound to.
-pub(crate) fn associated<'a>(scope: &'a [&'a str], name: &'a str) -> AssociatedData<'a> {
-    AssociatedData::of(Kind::Recall, scope, name)
 }
 
 /// Removes the segments over any of these numbers, durably. Requires the lock, so that nobody writes one meanwhile.
@@ -43,19 +48,8 @@ pub(crate) fn remove(folder: &Folder, seqs: &SeqSet) -> Result<()> {
 
 /// The blocks that have a segment, and findings about other files.
 pub(crate) fn list(folder: &Folder) -> Result<(Vec<u64>, Vec<Finding>)> {
-    let (mut blocks, mut foreign) = (Vec::new(), Vec::new());
-    folder.recall.list(&mut |name, kind| {
-        let block = str::from_utf8(name).ok().and_then(|name| name.parse::<u64>().ok());
-        match block.filter(|block| block.to_string().as_bytes() == name) {
-            Some(block) if kind == EntryKind::File => blocks.push(block),
-            _ if kind == EntryKind::Folder && name == QUARANTINE.as_bytes() => {}
-            _ => {
-                let is_leftover = name.starts_with(TEMPORARY.as_bytes());
-                let kind = if is_leftover { FindingKind::Leftover } else { FindingKind::Foreign };
-                foreign.push(kind.in_file([RECALL.as_bytes(), b"/", name].concat()));
-            }
-        }
-    })?;
+    let (ids, foreign) = FILES.list(folder)?;
+    let mut blocks: Vec<u64> = ids.iter().filter_map(|id| id.parse().ok()).collect();
     blocks.sort_unstable();
     Ok((blocks, foreign))
 }
@@ -68,14 +62,8 @@ pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
     };
     for block in blocks {
         let name = block.to_string();
-        let kind = match folder.recall.read(&name) {
-            Ok(Some(bytes)) => {
-                folder.unseal(&associated(&folder.scope.parts(), &name), &bytes)?.err()
-            }
-            Ok(None) => None,
-            Err(error) => Some(unreadable(error)?),
-        };
-        findings.extend(kind.map(|kind| kind.in_file(format!("{RECALL}/{name}"))));
+        let kind = FILES.read(folder, &name)?.err().filter(|kind| *kind != FindingKind::Absent);
+        findings.extend(kind.map(|kind| kind.in_file(FILES.place(&name))));
     }
     Ok(findings)
 }

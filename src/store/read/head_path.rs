@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::store::folder::decoder::RecordDecoder;
-use crate::store::folder::{Folder, HeadState, Opened};
-use crate::store::pack::pack_lines::ReversePackLines;
-use crate::store::pack::{OpenedPack, Pack};
+use crate::store::folder::pack::pack_lines::ReversePackLines;
+use crate::store::folder::pack::{OpenedPack, Pack};
+use crate::store::folder::{Folder, HeadState, Opened, settings};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::{NameTime, RecordName};
 use crate::store::record::seq_set::SeqSet;
-use crate::store::settings::stored;
 
 impl Tail {
     /// Reads the tail from the head, if the head names enough and nothing in the folder has changed since the head
@@ -23,7 +22,7 @@ impl Tail {
         let (profile, None) = (match head.profile() {
             // If there were any records, the change stamp would differ.
             0 => Default::default(),
-            _ => stored::read(folder, HeadState::Known(head), None)?,
+            _ => settings::read(folder, HeadState::Known(head), None)?,
         }) else {
             return Ok(None);
         };

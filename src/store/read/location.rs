@@ -2,9 +2,9 @@
 
 use crate::crypto::Envelope;
 use crate::error::Result;
+use crate::store::folder::pack::pack_lines::find;
+use crate::store::folder::pack::{OpenedPack, Pack};
 use crate::store::folder::{Folder, Opened};
-use crate::store::pack::merge::find;
-use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::finding::FindingKind;
 use crate::store::record::layout::PACKS;
 use crate::store::record::name::RecordName;

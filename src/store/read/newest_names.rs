@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 
 use crate::error::Result;
+use crate::store::folder::pack::pack_lines::{PackLines, ReversePackLines};
+use crate::store::folder::pack::{Line, OpenedPack, Pack};
 use crate::store::folder::{Folder, Listing, Opened, unstable_folder};
-use crate::store::pack::pack_lines::{PackLines, ReversePackLines};
-use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::read::record_cache::RecordCache;
 use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
 use crate::store::read::tail::Tail;

@@ -5,8 +5,8 @@ use std::ops::{Range, RangeInclusive};
 use jiff::Timestamp;
 
 use crate::error::Result;
-use crate::store::pack::Pack;
-use crate::store::pack::pack_lines::PackLines;
+use crate::store::folder::pack::Pack;
+use crate::store::folder::pack::pack_lines::PackLines;
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 

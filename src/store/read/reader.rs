@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::store::folder::decoder::RecordDecoder;
+use crate::store::folder::pack::chunk::{ChunkRead, PackChunk};
+use crate::store::folder::pack::parallel::parallel_map_ordered;
+use crate::store::folder::pack::{OpenedPack, Pack, Reported};
 use crate::store::folder::{ATTEMPTS, Folder, HeadState, Listing, Opened, unstable_folder};
-use crate::store::pack::chunk::{ChunkRead, PackChunk};
-use crate::store::pack::parallel::parallel_map_ordered;
-use crate::store::pack::{OpenedPack, Pack, Reported};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::range_cache::RangeCache;
 use crate::store::read::tail::Tail;
@@ -22,10 +22,10 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
+use crate::store::record::profile::Profile;
 use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::Horizon;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::settings::profile::Profile;
 
 /// A conversation's folder and its cached tail.
 pub(crate) struct Reader {

@@ -4,9 +4,9 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::store::folder::pack::pack_lines::ReversePackLines;
+use crate::store::folder::pack::{Line, OpenedPack, Pack};
 use crate::store::folder::{Folder, Opened};
-use crate::store::pack::pack_lines::ReversePackLines;
-use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::FindingKind;
 use crate::store::record::name::RecordName;

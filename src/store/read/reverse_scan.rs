@@ -4,8 +4,8 @@ use std::collections::BinaryHeap;
 
 use crate::error::Result;
 use crate::store::folder::Folder;
-use crate::store::pack::pack_lines::ReversePackLines;
-use crate::store::pack::{INCOMPLETE, Line, OpenedPack, Pack};
+use crate::store::folder::pack::pack_lines::ReversePackLines;
+use crate::store::folder::pack::{INCOMPLETE, Line, OpenedPack, Pack};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 
 use crate::error::Result;
-use crate::store::folder::{ATTEMPTS, Folder, HeadState, Opened, unstable_folder};
-use crate::store::pack::Reported;
+use crate::store::folder::pack::Reported;
+use crate::store::folder::{ATTEMPTS, Folder, HeadState, Opened, settings, unstable_folder};
 use crate::store::read::newest_names::NewestNames;
 use crate::store::read::record_cache::RecordCache;
 use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
@@ -16,7 +16,6 @@ use crate::store::record::head::NAMED;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::name::{NameTime, RecordName};
 use crate::store::record::seq_set::SeqSet;
-use crate::store::settings::stored;
 
 /// Whether others may be writing during a scan. A listing is no snapshot: while a batch is published, it may show a
 /// later record without an earlier one.
@@ -153,7 +152,7 @@ impl Tail {
         };
         let mut skipped = listing.foreign;
         skipped.append(&mut unopened);
-        let (profile, unsettled) = stored::read(folder, head, known.map(|tail| &tail.profile))?;
+        let (profile, unsettled) = settings::read(folder, head, known.map(|tail| &tail.profile))?;
         if unsettled.is_some()
             && writers != WriterPresence::Excluded
             && folder.head_bytes()? != head_bytes

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use crate::error::Result;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
+use crate::store::record::profile::Profile;
 use crate::store::record::store_state::StoreState;
-use crate::store::settings::profile::Profile;
 
 /// A conversation's state at some moment.
 #[derive(Debug, Clone)]

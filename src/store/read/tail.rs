@@ -7,19 +7,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::store::folder::{Folder, HeadState};
+use crate::store::folder::{Folder, HeadState, settings};
 use crate::store::read::window::Window;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::name::{NameTime, RecordName};
+use crate::store::record::profile::Profile;
 use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::{Horizon, NewestEnd, Retention};
 use crate::store::record::seq_set::SeqSet;
-use crate::store::settings::presets_document;
-use crate::store::settings::profile;
-use crate::store::settings::profile::Profile;
 
 /// How many of the newest messages stay in memory.
 pub(super) const KEPT: usize = 256;
@@ -184,7 +182,7 @@ impl Tail {
 
     /// Whether the settings could be read.
     pub(crate) fn knows_settings(&self) -> bool {
-        !self.skipped.iter().any(profile::is_about)
+        !self.skipped.iter().any(settings::is_about_settings)
     }
 
     /// Refuses to go by settings that cannot be read.
@@ -192,7 +190,8 @@ impl Tail {
     /// # Errors
     /// [`Error::Damaged`].
     pub(crate) fn check_settings(&self, folder: &Folder) -> Result<()> {
-        let Some(lost) = self.skipped.iter().find(|finding| profile::is_about(finding)) else {
+        let Some(lost) = self.skipped.iter().find(|finding| settings::is_about_settings(finding))
+        else {
             return Ok(());
         };
         let place = folder.directory.path().join(lost.file.as_deref().unwrap_or_default());
@@ -207,8 +206,8 @@ impl Tail {
             *head = head.with_profile(profile.rev);
         }
         self.skipped.retain(|finding| {
-            !profile::is_about(finding)
-                && (profile.presets_are_unknown || !presets_document::is_about(finding))
+            !settings::is_about_settings(finding)
+                && (profile.presets_are_unknown || !settings::is_about_presets(finding))
         });
         if self.profile.expired != profile.expired {
             // The next scan reads what comes after them.

@@ -1,8 +1,7 @@
 //! Stored messages and their encoding as records.
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use jiff::Timestamp;
 use zeroize::Zeroizing;

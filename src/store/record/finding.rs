@@ -1,8 +1,8 @@
-//! Findings: what a read or a check found wrong with a store.
+//! Findings of checks, and the report of a check.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
+use jiff::Timestamp;
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 
@@ -365,5 +365,37 @@ impl Serialize for Finding {
         fields.serialize_field("problem", &self.kind.is_problem())?;
         fields.serialize_field("meaning", &self.kind.to_string())?;
         fields.end()
+    }
+}
+
+/// Progress of a check or of packing, in records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Records done.
+    pub done: usize,
+    /// Records in total, estimated from file names.
+    pub total: usize,
+}
+
+/// The report of a check.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The number of messages that open.
+    pub messages: usize,
+    /// The highest number assigned so far.
+    pub last_seq: u64,
+    /// How many numbers are recorded as forgotten.
+    pub forgotten: u64,
+    /// The times of the first and the last message.
+    pub times: Option<(Timestamp, Timestamp)>,
+    /// All findings.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Whether there are no problems among the findings.
+    pub fn is_sound(&self) -> bool {
+        !self.findings.iter().any(|finding| finding.kind.is_problem())
     }
 }

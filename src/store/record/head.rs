@@ -86,7 +86,7 @@ impl Head {
         self.profile
     }
 
-    /// The same head with another revision of the settings.
+    /// This head with another revision of the settings.
     pub(crate) fn with_profile(self, rev: u64) -> Self {
         Self { profile: rev, ..self }
     }
@@ -96,7 +96,7 @@ impl Head {
         self.listed
     }
 
-    /// The same head with this number in the catalog.
+    /// This head with this number in the catalog.
     pub(crate) fn with_listed(self, number: u64) -> Self {
         Self { listed: number, ..self }
     }
@@ -106,12 +106,12 @@ impl Head {
         self.forget
     }
 
-    /// The same head with this forget record, unless it already names a later one.
+    /// This head with this forget record, unless it already names a later one.
     pub(crate) fn with_forget(self, seq: u64) -> Self {
         Self { forget: self.forget.max(seq), ..self }
     }
 
-    /// The same head in a new run, told apart by a change stamp that did not exist before. The run takes room from
+    /// This head in a new run, told apart by a change stamp that did not exist before. The run takes room from
     /// the newest records.
     pub(crate) fn since(self, mark: u64) -> Self {
         Self { since: mark as u32, newest: [None; NAMED], ..self }

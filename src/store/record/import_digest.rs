@@ -1,5 +1,6 @@
 //! Identity of messages in all stores that they get into.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -109,6 +110,88 @@ impl serde::de::Visitor<'_> for Digits {
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Origin, E> {
         text.parse().map_err(|_| E::custom("not an origin"))
+    }
+}
+
+/// The most digests in the list, 128 MiB of them, which is read whole. Messages beyond it are forgotten but not listed.
+const MOST_TOMBSTONES: usize = 8_000_000;
+
+/// Length of a revision in bytes.
+const REVISION_LENGTH: usize = 8;
+
+/// What stands between the two parts of the list: a digest that no message has.
+const BETWEEN: [u8; 16] = [0; 16];
+
+/// The list at one revision.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ImportTombstones {
+    pub(crate) rev: u64,
+    /// What somebody wanted forgotten.
+    pub(crate) origins: BTreeSet<Origin>,
+    /// What limits removed. It does not come back either, but other devices and exports may keep it.
+    pub(crate) expired: BTreeSet<Origin>,
+}
+
+impl ImportTombstones {
+    /// Parses the document: the revision, left out if it is 0, then the digests, sorted and unique. After a digest of
+    /// zeros, those of messages that limits removed follow in the same way.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (rev, rest) = match bytes.split_first_chunk::<REVISION_LENGTH>() {
+            Some((rev, rest)) if bytes.len() % 16 == REVISION_LENGTH => {
+                (u64::from_be_bytes(*rev), rest)
+            }
+            _ => (0, bytes),
+        };
+        let (digests, rest) = rest.as_chunks();
+        let mut parts = digests
+            .split(|digest| *digest == BETWEEN)
+            .map(|part| part.iter().copied().map(Origin::from_bytes).collect::<BTreeSet<_>>());
+        let (origins, expired) = (parts.next().unwrap_or_default(), parts.next());
+        let is_whole = parts.next().is_none() && rest.is_empty();
+        let parsed = Self { rev, origins, expired: expired.unwrap_or_default() };
+        (is_whole && parsed.to_bytes() == bytes).then_some(parsed)
+    }
+
+    /// Whether an import may not bring the message back.
+    pub(crate) fn has(&self, origin: Origin) -> bool {
+        self.origins.contains(&origin) || self.expired.contains(&origin)
+    }
+
+    /// How many digests there are.
+    pub(crate) fn len(&self) -> usize {
+        self.origins.len() + self.expired.len()
+    }
+
+    /// Adds what another list has. Returns whether that was anything, and logs what there is no room for.
+    pub(crate) fn take(&mut self, more: &Self) -> bool {
+        let mut changed = false;
+        let wanted = more.origins.iter().map(|origin| (*origin, true));
+        for (origin, is_wanted) in wanted.chain(more.expired.iter().map(|origin| (*origin, false)))
+        {
+            if self.origins.contains(&origin) || !is_wanted && self.expired.contains(&origin) {
+                continue;
+            }
+            let was_expired = is_wanted && self.expired.remove(&origin);
+            if !was_expired && self.len() >= MOST_TOMBSTONES {
+                tracing::warn!("the list of forgotten messages is full: some may come back");
+                return changed;
+            }
+            let part = if is_wanted { &mut self.origins } else { &mut self.expired };
+            changed |= part.insert(origin);
+        }
+        changed
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let rev = self.rev.to_be_bytes();
+        let mut bytes = Vec::with_capacity(REVISION_LENGTH + 16 * (self.len() + 1));
+        bytes.extend(rev.into_iter().filter(|_| self.rev > 0));
+        bytes.extend(self.origins.iter().flat_map(|origin| origin.to_bytes()));
+        if !self.expired.is_empty() {
+            bytes.extend(BETWEEN);
+            bytes.extend(self.expired.iter().flat_map(|origin| origin.to_bytes()));
+        }
+        bytes
     }
 }
 

@@ -188,7 +188,7 @@ impl RecordName {
     pub(crate) const FIRST: Self =
         Self { time: NameTime::MIN, seq: 0, kind: RecordKind::Assistant };
 
-    /// The same time and number with each other kind.
+    /// The names with this time and number and another kind.
     pub(crate) fn under_other_kinds(self) -> Vec<Self> {
         KINDS
             .iter()

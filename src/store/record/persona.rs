@@ -10,12 +10,11 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
+use crate::error::{PersonaFailure, Result};
+use crate::message::texts;
 pub use assignment::AssignedPersona;
 pub use preset::Preset;
 pub(crate) use preset::{MOST_PRESETS, in_force};
-
-use crate::error::{PersonaFailure, Result};
-use crate::message::texts;
 
 /// A persona: who the model is, and how it speaks. `Debug` shows no words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

@@ -125,7 +125,7 @@ impl Horizon {
         Self::From { first, expired: 0 }
     }
 
-    /// The same without the numbers up to `expired`.
+    /// This horizon without the numbers up to `expired`.
     pub(crate) fn after(self, expired: u64) -> Self {
         match self {
             Self::All if expired > 0 => Self::From { first: RecordName::FIRST, expired },

@@ -14,9 +14,9 @@ use crate::directory::{
     fs::FsDirectory, memory::MemoryDirectory,
 };
 use crate::store::folder::Folder;
-use crate::store::keyring::Keyring;
-use crate::store::keyring::key_list;
-use crate::store::keyring::key_list::Entry;
+use crate::store::folder::keyring::Keyring;
+use crate::store::folder::keyring::key_list;
+use crate::store::folder::keyring::key_list::Entry;
 use crate::store::record::head::Head;
 use crate::store::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};

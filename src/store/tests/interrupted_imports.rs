@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::admin::RepairOptions;
 use crate::directory::{Directory, memory::MemoryDirectory};
-use crate::store::commit::import_tombstones;
-use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::folder::document;
+use crate::store::record::import_digest::ImportTombstones;
 use crate::store::record::import_digest::Origin;
 use crate::store::tests::failing_storage::{
     Call, FaultyDirectory, broken, no_files, no_space, not_durable, said,
 };
+use crate::store::write::import_tombstones;
 use crate::store::{
     ConversationStore, Document, FileConversationStore, FindingKind, HiddenMessages, Retention,
     StoreOptions, StoredMessage,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::admin::RepairOptions;
 use crate::directory::Directory;
 use crate::scope::Scope;
-use crate::store::admin::rekey::Rekey;
+use crate::store::care::rekey::Rekey;
 use crate::store::tests::failing_storage::said;
 use crate::store::{
     Batch, ConversationStore, DocumentId, FileConversationStore, StoreBackend, StoreOptions,

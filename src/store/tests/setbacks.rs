@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::ReadResult;
-use crate::store::commit::import_tombstones;
+use crate::store::record::import_digest::ImportTombstones;
 use crate::store::record::import_digest::Origin;
 use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken, said};
 use crate::store::{ConversationStore, Document, FileConversationStore, StoreOptions};
@@ -237,7 +237,7 @@ async fn what_cannot_be_read_for_a_moment_is_not_forgotten_unnoted() {
             store.append_message(said(11)).await.unwrap();
             let noted = store.read_document(Document::Imports).await.unwrap();
             let parse = |bytes: zeroize::Zeroizing<Vec<u8>>| {
-                import_tombstones::ImportTombstones::parse(&bytes).unwrap().origins
+                ImportTombstones::parse(&bytes).unwrap().origins
             };
             let mut accounted = noted.map(parse).unwrap_or_default();
             accounted.append(&mut origins(&store.read_seqs(1..=99).await.unwrap()));

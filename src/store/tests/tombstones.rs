@@ -7,7 +7,7 @@ use crate::EncryptionKey;
 use crate::admin::{Rekey, RepairOptions};
 use crate::directory::{Directory, fs::FsDirectory, memory::MemoryDirectory};
 use crate::store::record::document::Document;
-use crate::store::settings::forgotten_conversations::ForgottenConversation;
+use crate::store::record::store_state::ForgottenConversation;
 use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken, said};
 use crate::store::tests::interrupted_documents::copied;
 use crate::store::{ConversationStore, FileConversationStore, FindingKind, Profile, StoreOptions};

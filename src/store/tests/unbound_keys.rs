@@ -7,8 +7,8 @@ use crate::admin::{Rekey, RepairKind, RepairOptions};
 use crate::crypto::SealingKey;
 use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::StoreOptions;
-use crate::store::keyring::key_list;
-use crate::store::keyring::key_list::Entry;
+use crate::store::folder::keyring::key_list;
+use crate::store::folder::keyring::key_list::Entry;
 use crate::store::tests::failing_storage::said;
 use crate::store::{ConversationStore, FileConversationStore, FindingKind};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
@@ -143,10 +143,12 @@ async fn a_vault_without_a_seal_whose_store_has_one_names_the_writing_key_alone(
     let store = open_with(&directory, StoreOptions::new(ours()).also_with(next())).await;
     assert!(!store.verify(|_| {}).await.unwrap().is_sound());
     let id = SealingKey::new(&next().unsalted(), &[3; 32]).id().to_owned();
-    let vault =
-        crate::store::keyring::Keyring::read(&*directory, &[Arc::new(ours()), Arc::new(next())]);
+    let vault = crate::store::folder::keyring::Keyring::read(
+        &*directory,
+        &[Arc::new(ours()), Arc::new(next())],
+    );
     let vault = vault.unwrap().unwrap();
-    assert!(matches!(vault.find(&id), Ok(crate::store::keyring::KeyLookup::Unbound)));
+    assert!(matches!(vault.find(&id), Ok(crate::store::folder::keyring::KeyLookup::Unbound)));
     assert_eq!(vault.keys().count(), 1);
 }
 
@@ -227,18 +229,25 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
     for first in [older.as_str(), split(&bound).0] {
         let vault = format!(r#"{{"v":1,"keys":[{first},{costly}]}}"#);
         directory.replace("vault", vault.as_bytes()).unwrap();
-        let vault = crate::store::keyring::Keyring::read(&directory, &keys).unwrap().unwrap();
+        let vault =
+            crate::store::folder::keyring::Keyring::read(&directory, &keys).unwrap().unwrap();
         let writer = vault.writer().id().to_owned();
-        assert!(matches!(vault.find(&writer), Ok(crate::store::keyring::KeyLookup::Key(_))));
+        assert!(matches!(
+            vault.find(&writer),
+            Ok(crate::store::folder::keyring::KeyLookup::Key(_))
+        ));
         assert_eq!(vault.unbound().count(), 1);
         if first != older {
-            assert!(matches!(vault.find(id), Ok(crate::store::keyring::KeyLookup::Unbound)));
+            assert!(matches!(
+                vault.find(id),
+                Ok(crate::store::folder::keyring::KeyLookup::Unbound)
+            ));
         }
     }
     assert!(started.elapsed().as_secs() < 5);
     let many = format!(r#"{{"v":1,"keys":[{older},{costly},{costly},{costly},{costly}]}}"#);
     directory.replace("vault", many.as_bytes()).unwrap();
-    let refused = crate::store::keyring::Keyring::read(&directory, &keys);
+    let refused = crate::store::folder::keyring::Keyring::read(&directory, &keys);
     assert!(matches!(refused, Err(Error::VaultDamaged { .. })), "{refused:?}");
 }
 

@@ -1,14 +1,18 @@
 //! Adds artifacts: seals the contents without the lock and lists them under it, so that others can append in the
 //! meantime.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
-use crate::directory::Lock;
+use jiff::Timestamp;
+use zeroize::Zeroizing;
+
+use crate::crypto::StreamSealer;
+use crate::directory::{Lock, Sink, Streamed};
 use crate::error::{Error, Result};
-use crate::store::artifact::artifact_files;
-use crate::store::artifact::artifact_writer;
-use crate::store::artifact::artifact_writer::Sealed;
+use crate::store::folder::artifact_files::{self, place, read, same};
+use crate::store::folder::artifact_measure::{self, ArtifactMeasure};
+use crate::store::folder::{Folder, artifact_contents};
 use crate::store::read::reader::Reader;
 use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact, Reuse};
 use crate::store::write::Writer;
@@ -48,15 +52,15 @@ fn seal(
         if reuse != Reuse::SameBytes {
             return Ok(None);
         }
-        let same = artifact_files::same(folder, &profile, &new.kind, sha256);
+        let same = same(folder, &profile, &new.kind, sha256);
         Ok(same.ok().flatten().map(|same| same.id.clone()))
     };
     let Sealed { artifact, kid, same } =
-        artifact_writer::seal(folder, new, content, reader.now(), &mut known)?;
+        seal_contents(folder, new, content, reader.now(), &mut known)?;
     if let Some(id) = same {
-        let there = artifact_files::read(folder, &*reader.settings()?, &id)?;
+        let there = read(folder, &*reader.settings()?, &id)?;
         let there = there.ok_or_else(|| Error::Damaged {
-            place: artifact_files::place(&id),
+            place: place(&id),
             reason: "it has the same bytes, and was deleted just now; add them again",
         })?;
         return Ok(AddedArtifact { artifact: there, was_there: true });
@@ -82,13 +86,8 @@ pub(crate) fn put_back(
         is_other = sha256 != artifact.sha256;
         Ok(is_other.then(String::new))
     };
-    let sealed = artifact_writer::seal(
-        folder,
-        &NewArtifact::copy_of(artifact),
-        content,
-        reader.now(),
-        &mut known,
-    );
+    let sealed =
+        seal_contents(folder, &NewArtifact::copy_of(artifact), content, reader.now(), &mut known);
     if let Some(lock) = lock {
         lock.release_clean();
     }
@@ -100,3 +99,71 @@ pub(crate) fn put_back(
     }
     folder.artifacts.sync()
 }
+
+/// The outcome of sealing contents.
+struct Sealed {
+    artifact: Artifact,
+    /// The key's id.
+    kid: String,
+    /// The id of the artifact that already has the same bytes. Nothing was published then.
+    same: Option<String>,
+}
+
+/// Seals contents into a file with an id of their own. The file is durable once the folder is synced, and is no
+/// artifact before the settings list it. Publishes nothing if `known` finds an artifact with the same digest.
+fn seal_contents(
+    folder: &Folder,
+    new: &NewArtifact,
+    content: &mut dyn Read,
+    now: Timestamp,
+    known: &mut dyn FnMut(&str) -> Result<Option<String>>,
+) -> Result<Sealed> {
+    let id = artifact_measure::id_of(new)?;
+    let key = folder.writing_key()?;
+    let scope = folder.scope.parts();
+    let mut sealed = None;
+    let streamed = folder.artifacts.stream(&mut |sink| {
+        let sealer = StreamSealer::new(key, &artifact_contents::associated(&scope, &id))?;
+        let measure = seal_all(sealer, content, sink)?;
+        let artifact = measure.artifact(new, id.clone(), now);
+        let same = known(&artifact.sha256)?;
+        let name = same.is_none().then(|| id.clone());
+        sealed = Some(Sealed { artifact, kid: key.id().to_owned(), same });
+        Ok(name)
+    })?;
+    match (streamed, sealed) {
+        (Streamed::Taken(id), _) => Err(Error::Damaged {
+            place: folder.artifacts.path().join(id).display().to_string(),
+            reason: "an unlisted file has its name; a repair removes it",
+        }),
+        (_, Some(sealed)) => Ok(sealed),
+        (_, None) => Err(Error::ShuttingDown),
+    }
+}
+
+fn seal_all(
+    mut sealer: StreamSealer,
+    content: &mut dyn Read,
+    sink: &mut Sink<'_>,
+) -> Result<ArtifactMeasure> {
+    let mut measure = ArtifactMeasure::default();
+    let mut piece = Zeroizing::new(vec![0; PIECE]);
+    loop {
+        let read = match content.read(&mut piece) {
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Error::io("read what is to be kept", "the artifact", error)),
+        };
+        let bytes = piece.get(..read).unwrap_or_default();
+        if bytes.is_empty() {
+            break;
+        }
+        measure.take(bytes);
+        sealer.write(bytes, sink)?;
+    }
+    sealer.finish(sink)?;
+    Ok(measure)
+}
+
+/// Bytes per read.
+const PIECE: usize = 1 << 16;

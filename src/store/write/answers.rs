@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::commit::committer::Committer;
-use crate::store::delete::cleanup;
-use crate::store::read::query::RangeQuery;
-use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::RecordName;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
-use crate::store::write::{Writer, is_not_durable, publish_all, trim};
+use crate::store::rules::current_state::{is_there, ready};
+use crate::store::write::committer::Committer;
+use crate::store::write::locked_state::LockedState;
+use crate::store::write::{Writer, cleanup, is_not_durable, publish_all, trim};
 
 impl Writer {
     /// Stores messages in order if the record that they answer still exists, and replaces a document in the same
@@ -35,7 +34,7 @@ impl Writer {
         let reader = Arc::clone(&self.reader);
         let (stored, lost) = self.locked(|committer, tail, compactor| {
             cleanup::expire(&reader, committer, tail)?;
-            if !is_there(&reader, tail, answered)? {
+            if !ready(is_there(&LockedState { reader: &reader, tail }, answered))? {
                 return Err(Error::UtteranceForgotten);
             }
             if let Some((document, plaintext)) = document.filter(|_| written.is_ok()) {
@@ -55,26 +54,6 @@ impl Writer {
         self.poisoned |= lost;
         Ok((stored, written))
     }
-}
-
-/// Whether a record still exists. One that cannot be read at the moment does.
-fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> {
-    let seq = answered.seq;
-    if !(tail.profile.expired + 1..=tail.last_seq).contains(&seq)
-        || tail.without_message().contains(seq)
-    {
-        return Ok(false);
-    }
-    // After the whole conversation was removed, another message may have the number.
-    if let Some(known) = tail.messages().find(|stored| stored.seq == seq) {
-        return Ok(known.name == answered);
-    }
-    let reading = reader.read_alone(tail, &RangeQuery::Seqs(seq..=seq))?;
-    if let Some(found) = reading.messages.first() {
-        return Ok(found.name == answered);
-    }
-    let mut unread = reading.skipped.iter().filter_map(|finding| finding.seqs);
-    Ok(unread.any(|(first, last)| (first..=last).contains(&seq)))
 }
 
 /// Prunes answers whose question was cleared from the context meanwhile. They are durable already, so a failure is

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::scope::Scope;
-use crate::store::commit::committer::Committer;
-use crate::store::compact::Compactor;
-use crate::store::delete::forget_plan::ForgetRequest;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::{CATALOG, HEAD};
 use crate::store::record::validation::{Limits, TimestampPolicy};
+use crate::store::rules::forget_plan::ForgetRequest;
 use crate::store::write::Writer;
+use crate::store::write::committer::Committer;
+use crate::store::write::compact::Compactor;
 
 pub(crate) struct Catalog {
     pub(crate) reader: Arc<Reader>,

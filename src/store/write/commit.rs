@@ -5,20 +5,18 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
-use crate::store::backend::batch::Batch;
-use crate::store::commit::committer::Committer;
-use crate::store::delete::forget::{self, UnreadablePolicy};
 use crate::store::folder::{document, segments};
 use crate::store::read::state;
 use crate::store::read::tail::Tail;
 use crate::store::record::document::{Document, DocumentId, block_seqs};
 use crate::store::record::encoding::{LONGEST_RECORD, object};
-use crate::store::record::snapshot::Snapshot;
+use crate::store::record::profile::Profile;
+use crate::store::record::snapshot::{Snapshot, check_id};
 use crate::store::record::store_state::StoreState;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
-use crate::store::settings::profile::Profile;
-use crate::store::snapshot::snapshot_files;
-use crate::store::write::{Writer, publish_many};
+use crate::store::rules::batch::Batch;
+use crate::store::write::committer::Committer;
+use crate::store::write::{Writer, forget, publish_many, snapshots};
 
 impl Writer {
     /// Writes the documents, then adds the messages, then deletes, if the revision is the expected one.
@@ -45,8 +43,7 @@ impl Writer {
                 publish_many(committer, tail, compactor, valid, TimestampPolicy::Own)?;
             }
             if !batch.deleted().is_empty() {
-                let unread = UnreadablePolicy::Recorded;
-                forget::erase(&reader, committer, tail, batch.deleted(), unread)?;
+                forget::erase(&reader, committer, tail, batch.deleted())?;
             }
             Ok(state::of_tail(tail))
         })
@@ -73,11 +70,11 @@ fn put(
             if snapshot.id != *id {
                 return Err(Error::InvalidMessage { reason: "the snapshot has another id" });
             }
-            snapshot_files::check_id(id)?;
-            snapshot_files::put(committer, &snapshot)
+            check_id(id)?;
+            snapshots::put(committer, &snapshot)
         }
         (DocumentId::Snapshot(id), None) => {
-            snapshot_files::check_id(id)?;
+            check_id(id)?;
             committer.folder.snapshots.remove(id)?;
             committer.folder.snapshots.sync()
         }
@@ -86,16 +83,12 @@ fn put(
         }
         (DocumentId::Segment(block), Some(bytes)) => {
             segments::check_replaceable(committer.folder, *block)?;
-            let name = block.to_string();
-            let scope = committer.folder.scope.parts();
-            let line = committer.key.seal(&segments::associated(&scope, &name), bytes)?;
-            committer.folder.recall.replace(&name, &line)?;
-            committer.folder.recall.sync()
+            segments::FILES.write(committer.folder, committer.key, &block.to_string(), bytes)
         }
         (DocumentId::Segment(block), None) => {
             segments::remove(committer.folder, &std::iter::once(block_seqs(*block)).collect())
         }
-        (DocumentId::Named(named @ (Document::Calibration | Document::Imports)), Some(bytes)) => {
+        (DocumentId::Named(named @ Document::Calibration), Some(bytes)) => {
             document::check_replaceable(committer.folder, *named)?;
             committer.replace(*named, bytes)
         }

@@ -5,14 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::store::artifact::artifact_files;
-use crate::store::backend::provided::settings::check_writable;
-use crate::store::commit::import_tombstones;
-use crate::store::commit::import_tombstones::ImportTombstones;
-use crate::store::commit::thread_document;
-use crate::store::delete::cleanup;
-use crate::store::delete::limits;
-use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::folder::document;
 use crate::store::read::origin_index::saved::SavedOrigins;
 use crate::store::read::tail::Tail;
@@ -20,15 +12,21 @@ use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::artifact::{Artifact, Reuse, is_id};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
-use crate::store::record::import_digest::Origin;
+use crate::store::record::import_digest::{ImportTombstones, Origin};
+use crate::store::record::profile::Profile;
 use crate::store::record::retention::Retention;
-use crate::store::record::snapshot::Snapshot;
+use crate::store::record::snapshot::{Snapshot, check_id};
+use crate::store::record::summary::Summary;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
-use crate::store::settings::profile::Profile;
-use crate::store::settings::summary::Summary;
-use crate::store::snapshot::restore_job::RestoreJob;
-use crate::store::snapshot::snapshot_files;
-use crate::store::write::{Writer, publish_many};
+use crate::store::rules::current_state::{check_room, ready};
+use crate::store::rules::limits::{self, check_hidden_stay, limits_state};
+use crate::store::rules::limits_effect::{HiddenMessages, LimitsEffect};
+use crate::store::rules::restore::RestoreJob;
+use crate::store::rules::settings::check_writable;
+use crate::store::write::locked_state::LockedState;
+use crate::store::write::{
+    Writer, artifacts, cleanup, import_tombstones, publish_many, snapshots, thread_document,
+};
 
 /// The most bytes of the state of sync: 512 MiB.
 const LONGEST_STATE: usize = 512 << 20;
@@ -41,11 +39,8 @@ impl Writer {
             let mut profile = Profile::clone(&tail.profile);
             change(&mut profile);
             tail.check_settings(committer.folder)?;
-            if profile.retention != tail.profile.retention
-                && limits::compare(&reader, tail, profile.retention)?.0
-            {
-                return Err(Error::HiddenMessages);
-            }
+            let state = LockedState { reader: &reader, tail };
+            ready(check_hidden_stay(&state, profile.retention))?;
             committer.change_profile(tail, |kept| {
                 *kept = std::mem::take(kept).with_host_change(profile);
             })?;
@@ -62,7 +57,7 @@ impl Writer {
         }
         self.locked(|committer, tail, _| {
             tail.check_settings(committer.folder)?;
-            LimitsEffect::of(&reader, tail, retention)
+            ready(limits::effect(&LockedState { reader: &reader, tail }, retention))
         })
     }
 
@@ -76,7 +71,8 @@ impl Writer {
         let reader = Arc::clone(&self.reader);
         self.locked(|committer, tail, _| {
             tail.check_settings(committer.folder)?;
-            announced.check(&reader, tail, retention)?;
+            let state = LockedState { reader: &reader, tail };
+            announced.check_state(&ready(limits_state(&state, retention))?)?;
             if hidden == HiddenMessages::Delete {
                 cleanup::before_widening(&reader, committer, tail)?;
             }
@@ -96,11 +92,11 @@ impl Writer {
     }
 
     pub(crate) fn save_snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
-        self.locked(|committer, tail, _| snapshot_files::save(committer, tail, snapshot))
+        self.locked(|committer, tail, _| snapshots::save(committer, tail, snapshot))
     }
 
     pub(crate) fn delete_snapshot(&mut self, id: &str) -> Result<()> {
-        self.locked(|committer, tail, _| snapshot_files::delete(committer, tail, id))
+        self.locked(|committer, tail, _| snapshots::delete(committer, tail, id))
     }
 
     /// Restores messages of a snapshot, except those that are in the context already.
@@ -108,12 +104,13 @@ impl Writer {
         let Self { reader, limits, .. } = self;
         let (reader, limits) = (Arc::clone(reader), limits.clone());
         self.locked(|committer, tail, compactor| {
-            let drafts = ValidMessage::all(restoring.missing(&reader, tail)?, &limits)?;
+            let state = LockedState { reader: &reader, tail };
+            let drafts = ValidMessage::all(ready(restoring.missing(&state))?, &limits)?;
             if drafts.is_empty() {
                 return Ok(Vec::new());
             }
             cleanup::expire(&reader, committer, tail)?;
-            cleanup::check_room(&reader, committer, tail, drafts.len())?;
+            ready(check_room(&LockedState { reader: &reader, tail }, drafts.len()))?;
             committer.note_restored(tail, drafts.len() as u64)?;
             publish_many(committer, tail, compactor, drafts, TimestampPolicy::Newest)
         })
@@ -133,12 +130,12 @@ impl Writer {
 
     /// Deletes a snapshot, and marks it as deleted even if it was never here.
     pub(crate) fn delete_received_snapshot(&mut self, id: &str) -> Result<()> {
-        snapshot_files::check_id(id)?;
+        check_id(id)?;
         self.locked(|committer, tail, _| {
             if tail.profile.snapshots.get(id) == Some(&0) {
                 return Ok(());
             }
-            snapshot_files::delete(committer, tail, id)?;
+            snapshots::delete(committer, tail, id)?;
             committer.change_profile(tail, |profile| {
                 profile.snapshots.insert(id.to_owned(), 0);
             })
@@ -162,7 +159,7 @@ impl Writer {
         })
     }
 
-    /// Replaces the state of sharing, which may be longer than any message.
+    /// Replaces a document that may be longer than any message: the state of sharing, or what a backup has.
     pub(crate) fn write_state(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
         let (size, limit) = (plaintext.len(), LONGEST_STATE);
         if size > limit {
@@ -196,15 +193,13 @@ impl Writer {
         kid: &str,
         reuse: Reuse,
     ) -> Result<Option<Artifact>> {
-        self.locked(|committer, tail, _| {
-            artifact_files::file(committer, tail, artifact, kid, reuse)
-        })
+        self.locked(|committer, tail, _| artifacts::file(committer, tail, artifact, kid, reuse))
     }
 
     pub(crate) fn delete_artifacts(&mut self, ids: &[String]) -> Result<()> {
         self.locked(|committer, tail, _| {
             tail.check_settings(committer.folder)?;
-            artifact_files::delete(committer, tail, ids.iter().map(String::as_str))
+            artifacts::delete(committer, tail, ids.iter().map(String::as_str))
         })
     }
 
@@ -220,7 +215,7 @@ impl Writer {
             committer.change_profile(tail, |profile| {
                 profile.artifacts.extend(ids.clone().map(|id| (id.to_owned(), String::new())));
             })?;
-            artifact_files::delete(committer, tail, ids)
+            artifacts::delete(committer, tail, ids)
         })
     }
 

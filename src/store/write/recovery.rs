@@ -3,14 +3,13 @@
 use std::mem::take;
 
 use crate::error::{Error, Result};
-use crate::store::commit::committer::Committer;
-use crate::store::compact::Compactor;
-use crate::store::compact::pack_recovery::{PreviousWriter, make_durable};
-use crate::store::delete::forget;
-use crate::store::delete::forgotten_conversation;
 use crate::store::folder::HeadState;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
+use crate::store::write::committer::Committer;
+use crate::store::write::compact::Compactor;
+use crate::store::write::compact::pack_recovery::{PreviousWriter, make_durable};
+use crate::store::write::{forget, forgotten_conversation};
 
 /// The current tail for the lock holder: the cached one if it is still valid.
 pub(super) fn newest_end(reader: &Reader) -> Result<Tail> {

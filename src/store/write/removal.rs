@@ -6,14 +6,11 @@ use std::sync::Arc;
 use crate::directory::{Directory, EntryKind, LOCK};
 use crate::error::{Error, Result};
 use crate::scope::{Scope, ScopeKind};
-use crate::store::commit::import_tombstones;
-use crate::store::compact::Compactor;
-use crate::store::delete::forgotten_conversation;
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::REMOVED;
-use crate::store::settings::forgotten_conversations::ForgottenConversation;
-use crate::store::write::Writer;
-use crate::store::write::catalog;
+use crate::store::record::store_state::ForgottenConversation;
+use crate::store::write::compact::Compactor;
+use crate::store::write::{Writer, catalog, forgotten_conversation, import_tombstones};
 
 impl Writer {
     /// Removes the conversation unless something was stored after the number `seen` or the settings have another

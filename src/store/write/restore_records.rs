@@ -3,18 +3,16 @@
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::store::artifact::artifact_files;
-use crate::store::commit::batch::Batch;
-use crate::store::commit::committer::Committer;
 use crate::store::read::record_dump::{Body, Record};
 use crate::store::read::tail::Tail;
 use crate::store::record::artifact::Artifact;
 use crate::store::record::name::{RecordKind, RecordName};
-use crate::store::record::snapshot::Snapshot;
+use crate::store::record::profile::Profile;
+use crate::store::record::snapshot::{Snapshot, check_id};
 use crate::store::record::validation::ValidMessage;
-use crate::store::settings::profile::Profile;
-use crate::store::snapshot::snapshot_files;
-use crate::store::write::Writer;
+use crate::store::write::committer::Committer;
+use crate::store::write::pack_batch::Batch;
+use crate::store::write::{Writer, artifacts, snapshots};
 
 impl Writer {
     /// Restores settings with their revision, unless newer ones exist.
@@ -105,13 +103,13 @@ impl Writer {
 
     /// Restores a snapshot that the settings list.
     pub(crate) fn restore_snapshot(&mut self, snapshot: &Snapshot) -> Result<()> {
-        snapshot_files::check_id(&snapshot.id)?;
-        self.locked(|committer, _, _| snapshot_files::put(committer, snapshot))
+        check_id(&snapshot.id)?;
+        self.locked(|committer, _, _| snapshots::put(committer, snapshot))
     }
 
     /// Restores the metadata of an artifact that the settings list.
     pub(crate) fn restore_artifact(&mut self, artifact: &Artifact) -> Result<()> {
-        self.locked(|committer, _, _| artifact_files::put_meta(committer, artifact))
+        self.locked(|committer, _, _| artifacts::put_meta(committer, artifact))
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::store::artifact::artifact_files;
-use crate::store::artifact::contents::hex;
 use crate::store::blocking;
+use crate::store::folder::artifact_contents::hex;
+use crate::store::folder::artifact_files;
 use crate::store::record::artifact::{self, Artifact, NewArtifact};
 use crate::store::write::add_artifact;
 use crate::transfer::exchange::Exchange;

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::scope::Scope;
+use crate::store::folder::settings;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::record::persona::{AssignedPersona, MOST_PRESETS, Preset};
-use crate::store::settings::presets_document;
 use crate::store::{Cleared, ConversationStore, HiddenMessages, Profile, Retention, blocking};
 use crate::transfer::exchange::settings::PRESET;
 use crate::transfer::exchange::{Exchange, Received};
@@ -35,7 +35,7 @@ impl Exchange {
         }
         let here = self.store.profile().await?;
         if settings.keys().any(|name| name.starts_with(PRESET)) {
-            presets_document::check(&here)?;
+            settings::check_presets(&here)?;
         }
         let with_presets = **self.store.scope() == Scope::Default;
         let mut after = Profile::clone(&here);
@@ -203,7 +203,7 @@ fn apply(
             if !has_room
                 || Preset::canonical_id(id).ok()? != id
                 || preset.check().is_err()
-                || !presets_document::has_room_for(profile, &preset)
+                || !settings::has_room_for(profile, &preset)
             {
                 return None;
             }

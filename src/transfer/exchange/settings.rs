@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::ConversationStore;
+use crate::store::folder::settings;
 use crate::store::record::persona::AssignedPersona;
-use crate::store::settings::presets_document;
 use crate::transfer::exchange::Exchange;
 
 /// What the name of a preset begins with; its id follows.
@@ -24,7 +24,7 @@ impl Exchange {
     /// [`Error::Damaged`] if the settings or the presets cannot be read.
     pub async fn settings(&self) -> Result<BTreeMap<String, Value>> {
         let profile = self.store.profile().await?;
-        presets_document::check(&profile)?;
+        settings::check_presets(&profile)?;
         if profile.is_unknown {
             let place = self.store.scope().to_string();
             let reason = "the conversation's settings cannot be read";

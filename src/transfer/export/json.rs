@@ -13,15 +13,15 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::artifact::artifact_files;
+use crate::store::folder::artifact_files;
 use crate::store::folder::document;
+use crate::store::folder::snapshot_files;
 use crate::store::read::reader::Reader;
 use crate::store::read::record_dump;
 use crate::store::read::record_dump::{Body, Part, Record};
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::snapshot::snapshot_files;
 use crate::store::{Profile, Progress};
 use crate::transfer::export::exported::{Exported, unwritten};
 

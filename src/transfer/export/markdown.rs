@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::message::ChatMessage;
-use crate::store::artifact::artifact_files;
+use crate::store::folder::artifact_files;
 use crate::store::read::reader::Reader;
 use crate::store::read::record_dump;
 use crate::store::read::record_dump::{Body, Part, Record};

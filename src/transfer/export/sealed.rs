@@ -8,7 +8,7 @@ use crate::crypto::{AssociatedData, Kind, StreamSealer};
 use crate::directory::fs::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
-use crate::store::keyring::key_list;
+use crate::store::folder::keyring::key_list;
 use crate::transfer::export::exported::unwritten;
 
 /// What a backup is bound to.

@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::store::commit::import_tombstones;
-use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::read::origin_index::OriginIndex;
+use crate::store::record::import_digest::ImportTombstones;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::RecordName;
 use crate::store::write::Writer;
+use crate::store::write::import_tombstones;
 use crate::store::{FileConversationStore, blocking};
 
 /// The index is saved once one in so many of its messages is not: reading them anew then takes as long as writing all.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::error::{Error, Result};
 use crate::scope::Scope;
+use crate::store::folder::settings;
 use crate::store::record::persona;
 use crate::store::record::persona::{MOST_PRESETS, Preset};
-use crate::store::settings::presets_document;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 use crate::transfer::import::{Refusal, RefusalReason};
 
@@ -114,7 +114,7 @@ impl ImportedPresets {
             return Ok(None);
         }
         let profile = store.profile().await?;
-        presets_document::check(&profile)?;
+        settings::check_presets(&profile)?;
         Ok(Some(Profile::clone(&profile)))
     }
 }
@@ -149,7 +149,7 @@ fn judge(profile: &Profile, preset: &Preset) -> PresetDecision {
         let reason = "the store has the most presets that it may have";
         return PresetDecision::Refuse(RefusalReason::Unstorable(reason));
     }
-    if !presets_document::has_room_for(profile, preset) {
+    if !settings::has_room_for(profile, preset) {
         let reason = "the store's presets have no room for it";
         return PresetDecision::Refuse(RefusalReason::Unstorable(reason));
     }

@@ -8,25 +8,21 @@ use tokio::runtime::Handle;
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::scope::Scope;
-use crate::store::commit::import_tombstones::ImportTombstones;
-use crate::store::delete::forget;
-use crate::store::delete::forget::UnreadablePolicy;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::record_dump::{Body, Record};
 use crate::store::read::tail::Tail;
-use crate::store::record::import_digest::{Origin, SOTTOVOCE};
+use crate::store::record::import_digest::{ImportTombstones, Origin, SOTTOVOCE};
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
+use crate::store::rules::current_state::{UnreadablePolicy, ready, survey};
+use crate::store::write::locked_state::LockedState;
 use crate::store::{Cleared, ConversationStore, FileConversationStore, Snapshot, StoredMessage};
 use crate::transfer::import::backup::copies;
 use crate::transfer::import::backup::parse::Head;
-use crate::transfer::import::backup::settings;
-use crate::transfer::import::backup::settings::Line;
+use crate::transfer::import::backup::settings::{self, Line};
 use crate::transfer::import::cleared::ClearedMessages;
-use crate::transfer::import::known;
-use crate::transfer::import::known::Known;
-use crate::transfer::import::snapshot;
-use crate::transfer::import::snapshot::ImportedSnapshot;
+use crate::transfer::import::known::{self, Known};
+use crate::transfer::import::snapshot::{self, ImportedSnapshot};
 use crate::transfer::import::{
     ImportReport, ImportedMessage, ImportedMessages, LeftOut, Refusal, RefusalReason,
 };
@@ -203,7 +199,8 @@ impl Merge {
         let asked = asked.without(&asked.without(erased));
         let tail = store.reader().newest()?;
         let mut any = false;
-        forget::survey(store.reader(), &tail, &asked, UnreadablePolicy::Refused, |_| any = true)?;
+        let state = LockedState { reader: store.reader(), tail: &tail };
+        ready(survey(&state, &asked, UnreadablePolicy::Refused, &mut |_| any = true))?;
         Ok(any)
     }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::runtime::Handle;
+use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::artifact::{artifact_files, contents};
-use crate::store::commit::import_tombstones::ImportTombstones;
+use crate::store::folder::{artifact_contents as contents, artifact_files};
 use crate::store::read::record_dump::{Body, Record};
-use crate::store::record::artifact;
-use crate::store::record::artifact::NewArtifact;
+use crate::store::record::artifact::{self, NewArtifact};
+use crate::store::record::import_digest::ImportTombstones;
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::snapshot;
 use crate::store::write::add_artifact;
@@ -327,7 +327,8 @@ fn restore_documents(runtime: &Handle, store: &FileConversationStore, head: &Hea
         if let Some(bytes) = bytes
             && runtime.block_on(store.read_document(document))?.is_none()
         {
-            runtime.block_on(store.write_document(document, bytes))?;
+            let bytes = Zeroizing::new(bytes.to_vec());
+            runtime.block_on(store.write(move |writer| writer.write_state(document, &bytes)))?;
         }
     }
     Ok(())
