@@ -17,7 +17,6 @@ mod sections;
 mod setting;
 mod source;
 
-pub use assemble::RendererKind;
 pub use open_conversations::OpenConversations;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -35,10 +34,10 @@ pub use sections::{
     RecallConfig, Sampling, ServeConfig, SyncConfig, UpConfig, WyomingConfig,
 };
 pub use setting::{ConfiguredKey, Setting};
-pub use source::{key_of_text, read_fd};
+pub use source::read_fd;
 
 /// The configuration file's name.
-pub const FILE_NAME: &str = "appsettings.json";
+const FILE_NAME: &str = "appsettings.json";
 
 /// All settings with their origins.
 #[derive(Debug, Clone)]
@@ -128,13 +127,9 @@ impl Config {
         let tokens = ["Mcp.Token", "Serve.Token", "Page.Token"].map(|path| secret(path).flatten());
         let api_key = secret("LanguageModel.ApiKey").flatten().map(Secret);
         let (secret, passphrase) = (secret("Context.EncryptionKey"), secret("Context.Passphrase"));
-        let mut builder = config::Config::builder();
-        for layer in layers {
-            builder = builder.add_source(layer);
-        }
-        let merged = builder.build().map_err(|error| unusable(&error))?;
-        let settings: Vec<Setting> = KEYS.iter().map(|key| key.setting(&merged.cache)).collect();
-        let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
+        let settings: Vec<Setting> = KEYS.iter().map(|key| layer::setting(key, &layers)).collect();
+        let sections = serde_json::from_value(layer::merged(&layers));
+        let sections: Sections = sections.map_err(|error| unusable(&error))?;
         let Sections {
             context,
             language_model,

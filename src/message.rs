@@ -231,13 +231,13 @@ impl ChatMessage {
     }
 
     /// How many tokens an answer and its prompts took, as far as the server reported it.
-    pub fn tokens_spent(&self) -> u64 {
+    pub(crate) fn tokens_spent(&self) -> u64 {
         let counted = |name| self.metadata.get(name).and_then(|n: &String| n.parse::<u64>().ok());
         [PROMPT_TOKENS, ANSWER_TOKENS].into_iter().filter_map(counted).fold(0, u64::saturating_add)
     }
 
     /// Whether a new exchange starts here: replies and tool results belong to the exchange before them.
-    pub fn starts_exchange(&self) -> bool {
+    pub(crate) fn starts_exchange(&self) -> bool {
         matches!(self.role, ChatRole::User | ChatRole::System)
     }
 }

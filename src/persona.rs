@@ -3,11 +3,9 @@
 mod assign;
 mod backup;
 mod change;
-mod id;
 mod listed;
 mod naming;
 mod presets;
-mod seen;
 mod upkeep;
 
 use std::collections::HashMap;
@@ -31,7 +29,7 @@ use crate::store::folder::conversation_folders::heads;
 use crate::store::record::persona::check_name;
 use crate::store::scopes;
 use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions};
-use seen::Seen;
+use listed::Seen;
 
 /// How many conversations are kept open.
 const OPEN: usize = 256;
@@ -267,7 +265,7 @@ impl PersonaRegistry {
         self.check_room().await?;
         let name = self.name_for_new(name, numbered).await?;
         let now = self.now();
-        let id = id::fresh("context", now)?;
+        let id = naming::fresh_id("context", now)?;
         let assigned_persona = AssignedPersona { preset, ..AssignedPersona::new(persona, now) };
         let make = move |profile: &mut Profile| {
             profile.rename(Some(name.clone()));

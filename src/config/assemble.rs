@@ -18,8 +18,7 @@ use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 use crate::message::redact::{ContactRedactor, Redactor};
 use crate::model::render::{
-    KeepAlive, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer,
-    PromptRenderer,
+    KeepAlive, ModelOptions, OllamaChatRenderer, OpenAiChatRenderer, PromptRenderer,
 };
 #[cfg(feature = "ollama")]
 use crate::model::{
@@ -31,18 +30,6 @@ use crate::store::{
     ConversationStore, FileConversationStore, Retention, StoreKey, StoreOptions, copy_salt,
     create_vault, store_exists, store_keys,
 };
-
-/// The kinds of request that a prompt can be rendered to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RendererKind {
-    /// [`OllamaChatRenderer`], the default.
-    OllamaChat,
-    /// [`OllamaPromptRenderer`].
-    OllamaGenerate,
-    /// [`OpenAiChatRenderer`].
-    OpenAiChat,
-}
 
 /// Older messages are summarized after this time without a new turn.
 const IDLE: Duration = Duration::from_secs(3);
@@ -362,25 +349,17 @@ impl Config {
         })
     }
 
-    /// The kind of request for the configured model.
-    pub fn renderer_kind(&self) -> RendererKind {
-        match self.language_model.kind {
-            ModelKind::Ollama => RendererKind::OllamaChat,
-            ModelKind::OpenAi => RendererKind::OpenAiChat,
-        }
-    }
-
     /// The renderer for the configured model.
-    pub fn renderer(&self, kind: RendererKind) -> Box<dyn PromptRenderer> {
+    pub fn renderer(&self) -> Box<dyn PromptRenderer> {
         let options = self.model_options();
-        match kind {
-            RendererKind::OllamaChat => Box::new(OllamaChatRenderer::new(options)),
-            RendererKind::OllamaGenerate => Box::new(OllamaPromptRenderer::new(options)),
-            RendererKind::OpenAiChat => Box::new(OpenAiChatRenderer::new(options)),
+        match self.language_model.kind {
+            ModelKind::Ollama => Box::new(OllamaChatRenderer::new(options)),
+            ModelKind::OpenAi => Box::new(OpenAiChatRenderer::new(options)),
         }
     }
 
-    fn model_options(&self) -> ModelOptions {
+    /// The configured options for the model.
+    pub fn model_options(&self) -> ModelOptions {
         let model = &self.language_model;
         let mut options = ModelOptions::new(&model.model);
         options.num_ctx = model.num_ctx;

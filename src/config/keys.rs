@@ -1,8 +1,7 @@
 //! The known settings and their types.
 
-use config::{Value, ValueKind};
+use serde_json::Value;
 
-use super::setting::Setting;
 use crate::crypto::PLACEHOLDER_KEY;
 use crate::message::texts::SYSTEM_PROMPT;
 
@@ -13,9 +12,14 @@ pub(super) struct Key {
     pub(super) default: Default,
     /// Whether a file in the current folder may set it. Another person may have written that file.
     pub(super) is_open: bool,
+    /// Whether it may be null, which no default value may be unless it says so.
+    pub(super) is_optional: bool,
+    /// Whether it closes a server to those who show no secret. An empty one was lost on the way, and must not let in
+    /// everybody.
+    pub(super) is_closing: bool,
 }
 
-/// The type of a setting. All but secrets and settings with a default value may also be null.
+/// The type of a setting.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Count {
@@ -26,6 +30,8 @@ pub(super) enum Kind {
     },
     Flag,
     Text,
+    /// A text such as `30m`, or a number of seconds.
+    Time,
     /// One of these words.
     Choice(&'static [&'static str]),
     Path,
@@ -56,8 +62,8 @@ pub(super) const KEYS: [Key; 76] = [
     key("Context.Passphrase", Kind::Secret, Default::Null),
     key("Context.KeyFd", Kind::Count { most: 65_535 }, Default::Null),
     key("Context.KeyCredential", Kind::Text, Default::Null),
-    open("Context.CompactAt", Kind::Number { most: 1.0 }, Default::Number(0.75)),
-    open("Context.LongResult", Kind::Count { most: 1 << 20 }, Default::Count(16_384)),
+    open("Context.CompactAt", Kind::Number { most: 1.0 }, Default::Number(0.75)).or_null(),
+    open("Context.LongResult", Kind::Count { most: 1 << 20 }, Default::Count(16_384)).or_null(),
     open("Context.MemoryCalls", Kind::Count { most: 100 }, Default::Count(8)),
     open("Context.MemoryBytes", Kind::Count { most: 1 << 20 }, Default::Count(8192)),
     open("Context.InlineArtifact", Kind::Count { most: 1 << 20 }, Default::Count(4096)),
@@ -71,9 +77,9 @@ pub(super) const KEYS: [Key; 76] = [
     key("LanguageModel.ApiKeyFile", Kind::Path, Default::Null),
     open("LanguageModel.Model", Kind::Text, Default::Text("llama3.2")),
     open("LanguageModel.SystemPrompt", Kind::Text, Default::Text(SYSTEM_PROMPT)),
-    open("LanguageModel.NumCtx", Kind::Count { most: 1 << 24 }, Default::Count(4096)),
-    open("LanguageModel.NumPredict", Kind::Count { most: 1 << 24 }, Default::Count(512)),
-    open("LanguageModel.KeepAlive", Kind::Text, Default::Text("30m")),
+    open("LanguageModel.NumCtx", Kind::Count { most: 1 << 24 }, Default::Count(4096)).or_null(),
+    open("LanguageModel.NumPredict", Kind::Count { most: 1 << 24 }, Default::Count(512)).or_null(),
+    open("LanguageModel.KeepAlive", Kind::Time, Default::Text("30m")).or_null(),
     open("LanguageModel.Think", Kind::Flag, Default::Null),
     open("LanguageModel.Temperature", Kind::Number { most: 2.0 }, Default::Null),
     open("LanguageModel.PricePerMillion", Kind::Number { most: 1e6 }, Default::Number(0.0)),
@@ -90,13 +96,17 @@ pub(super) const KEYS: [Key; 76] = [
     key("Personas.DailyBackups", Kind::Count { most: 1000 }, Default::Count(7)),
     key("Personas.BackupFolder", Kind::Path, Default::Null),
     key("Mcp.Scopes", Kind::Text, Default::Text("contexts")),
-    key("Mcp.PreferSampling", Kind::Choice(&SAMPLING), Default::Text("fallback")),
-    key("Mcp.Token", Kind::Secret, Default::Null),
+    key(
+        "Mcp.PreferSampling",
+        Kind::Choice(&["never", "fallback", "always"]),
+        Default::Text("fallback"),
+    ),
+    key("Mcp.Token", Kind::Secret, Default::Null).closing(),
     key("Mcp.Address", Kind::Text, Default::Null),
     key("Mcp.Hosts", Kind::Text, Default::Text("")),
-    key("Serve.Address", Kind::Text, Default::Text("127.0.0.1:11435")),
-    key("Serve.Token", Kind::Secret, Default::Null),
-    key("Serve.KeysFile", Kind::Path, Default::Null),
+    key("Serve.Address", Kind::Text, Default::Text("127.0.0.1:11435")).or_null(),
+    key("Serve.Token", Kind::Secret, Default::Null).closing(),
+    key("Serve.KeysFile", Kind::Path, Default::Null).closing(),
     key("Serve.Hosts", Kind::Text, Default::Text("")),
     key("Serve.TlsCertificate", Kind::Path, Default::Null),
     key("Serve.TlsKey", Kind::Path, Default::Null),
@@ -106,54 +116,48 @@ pub(super) const KEYS: [Key; 76] = [
     key("Serve.MaxRequestBytes", Kind::Count { most: 1 << 30 }, Default::Count(32 << 20)),
     key("Serve.MaxConnections", Kind::Count { most: 65_535 }, Default::Count(256)),
     key("Page.Address", Kind::Text, Default::Null),
-    key("Page.Token", Kind::Secret, Default::Null),
+    key("Page.Token", Kind::Secret, Default::Null).closing(),
     key("Page.Hosts", Kind::Text, Default::Text("")),
     key("Page.TlsCertificate", Kind::Path, Default::Null),
     key("Page.TlsKey", Kind::Path, Default::Null),
     key("Page.ReadOnly", Kind::Flag, Default::Flag(false)),
     key("Page.LockAfterSeconds", Kind::Count { most: 86_400 }, Default::Count(900)),
-    key("Wyoming.Addresses", Kind::Text, Default::Text("127.0.0.1:10700")),
+    key("Wyoming.Addresses", Kind::Text, Default::Text("127.0.0.1:10700")).or_null(),
     key("Wyoming.Map", Kind::Text, Default::Text("")),
     key("Wyoming.Allow", Kind::Text, Default::Text("")),
     key("Wyoming.Phrases", Kind::Text, Default::Text("")),
     key("Wyoming.Announce", Kind::Flag, Default::Flag(false)),
     key("Sync.IntervalSeconds", Kind::Count { most: 86_400 }, Default::Count(60)),
     key("Sync.CredentialsFile", Kind::Path, Default::Null),
-    key("Up.HealthAddress", Kind::Text, Default::Text("127.0.0.1:11436")),
+    key("Up.HealthAddress", Kind::Text, Default::Text("127.0.0.1:11436")).or_null(),
 ];
-
-const SAMPLING: [&str; 3] = ["never", "fallback", "always"];
 
 /// A hundred years, in seconds.
 const LONGEST: u64 = 100 * 365 * 86_400;
 
-/// Settings that may be missing.
-const OPTIONAL: [&str; 9] = [
-    "Context.CompactAt",
-    "Context.LongResult",
-    "LanguageModel.NumCtx",
-    "LanguageModel.NumPredict",
-    "LanguageModel.KeepAlive",
-    "LanguageModel.Temperature",
-    "Serve.Address",
-    "Wyoming.Addresses",
-    "Up.HealthAddress",
-];
-
 /// A setting that decides where words and keys go, what is deleted, or what is masked. A file in the current folder
 /// may not set it.
 const fn key(path: &'static str, kind: Kind, default: Default) -> Key {
-    Key { path, kind, default, is_open: false }
+    let is_optional = matches!(default, Default::Null);
+    Key { path, kind, default, is_open: false, is_optional, is_closing: false }
 }
 
 /// A setting that any file may set.
 const fn open(path: &'static str, kind: Kind, default: Default) -> Key {
-    Key { path, kind, default, is_open: true }
+    Key { is_open: true, ..key(path, kind, default) }
 }
 
 impl Key {
-    pub(super) fn may_be_null(&self) -> bool {
-        matches!(self.default, Default::Null) || OPTIONAL.contains(&self.path)
+    const fn or_null(self) -> Self {
+        Self { is_optional: true, ..self }
+    }
+
+    const fn closing(self) -> Self {
+        Self { is_closing: true, ..self }
+    }
+
+    pub(super) fn section(&self) -> &'static str {
+        self.path.split('.').next().unwrap_or_default()
     }
 
     pub(super) fn is_secret(&self) -> bool {
@@ -165,36 +169,21 @@ impl Key {
             Kind::Count { most } => format!("a whole number from 0 to {most}"),
             Kind::Number { most } => format!("a number from 0 to {most}"),
             Kind::Flag => "true or false".to_owned(),
-            Kind::Text | Kind::Secret | Kind::Token => "a text".to_owned(),
+            Kind::Text | Kind::Time | Kind::Secret | Kind::Token => "a text".to_owned(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Path => "a path".to_owned(),
         };
-        if self.may_be_null() { format!("{kind}, or null") } else { kind }
+        if self.is_optional { format!("{kind}, or null") } else { kind }
     }
 
-    /// The effective value with its origin.
-    pub(super) fn setting(&self, merged: &Value) -> Setting {
-        let mut found = Some(merged);
-        for part in self.path.split('.') {
-            found = match found.map(|value| &value.kind) {
-                Some(ValueKind::Table(fields)) => fields.get(part),
-                _ => None,
-            };
+    /// The default, as a settings file would say it.
+    pub(super) fn default_value(&self) -> Value {
+        match self.default {
+            Default::Null => Value::Null,
+            Default::Count(count) => count.into(),
+            Default::Number(number) => number.into(),
+            Default::Flag(flag) => flag.into(),
+            Default::Text(text) => text.into(),
         }
-        self.shown(found)
-    }
-
-    /// The value, redacted if secret, with its origin.
-    pub(super) fn shown(&self, found: Option<&Value>) -> Setting {
-        let value = match found.map(|value| &value.kind) {
-            None | Some(ValueKind::Nil) => serde_json::Value::Null,
-            Some(_) if self.is_secret() => "(redacted)".into(),
-            Some(ValueKind::Boolean(flag)) => (*flag).into(),
-            Some(ValueKind::U64(number)) => (*number).into(),
-            Some(ValueKind::Float(number)) => (*number).into(),
-            Some(other) => other.to_string().into(),
-        };
-        let origin = found.and_then(Value::origin).unwrap_or("default");
-        Setting { key: self.path, value, origin: origin.to_owned() }
     }
 }

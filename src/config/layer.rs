@@ -6,18 +6,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use config::{Map, Source, Value, ValueKind};
+use serde_json::Value::{self, Bool, Null, Number, Object};
 use zeroize::Zeroizing;
 
 use super::comments::without_comments;
-use super::keys::{Default, KEYS, Key, Kind};
+use super::keys::{KEYS, Key, Kind};
 use super::setting::Setting;
 use crate::error::{Error, Result};
 
 const PREFIX: &str = "SOTTOVOCE__";
-
-/// What closes a server to those who show no secret.
-const CLOSING: [&str; 4] = ["Mcp.Token", "Serve.Token", "Serve.KeysFile", "Page.Token"];
 
 /// The largest settings file in bytes.
 const LARGEST: u64 = 1 << 20;
@@ -25,12 +22,15 @@ const LARGEST: u64 = 1 << 20;
 /// A section name with at most this many wrong letters counts as a misspelling of a known one.
 const SLIPS: usize = 2;
 
-/// The checked settings of one source. Keys are kept apart, so that they never enter the merged configuration.
+/// The checked settings of one source. Secrets are kept apart, so that they never enter the merged configuration.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layer {
-    values: Map<String, Value>,
+    /// Values by path. A secret is shown as redacted.
+    values: BTreeMap<&'static str, Value>,
     /// Secrets by path. A null hides the secret of an earlier layer.
     secrets: BTreeMap<&'static str, Option<Secret>>,
+    /// The file or variable.
+    origin: String,
 }
 
 #[derive(Clone, PartialEq)]
@@ -42,34 +42,19 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-impl Source for Layer {
-    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
-        Box::new(self.clone())
-    }
-
-    fn collect(&self) -> Result<Map<String, Value>, config::ConfigError> {
-        Ok(self.values.clone())
-    }
-}
-
 impl Layer {
     /// Takes the value of a secret setting, if the layer sets it.
     pub(super) fn take_secret(&mut self, path: &str) -> Option<Option<Zeroizing<String>>> {
         self.secrets.remove(path).map(|secret| secret.map(|Secret(secret)| secret))
     }
 
+    fn of(origin: &str) -> Self {
+        Self { origin: origin.to_owned(), ..Self::default() }
+    }
+
     pub(super) fn defaults() -> Result<Self> {
-        let mut layer = Self::default();
-        for key in &KEYS {
-            let value = match key.default {
-                Default::Null => serde_json::Value::Null,
-                Default::Count(count) => count.into(),
-                Default::Number(number) => number.into(),
-                Default::Flag(flag) => flag.into(),
-                Default::Text(text) => text.into(),
-            };
-            layer.put(key, value, "default", None)?;
-        }
+        let mut layer = Self::of("default");
+        KEYS.iter().try_for_each(|key| layer.put(key, key.default_value(), None))?;
         Ok(layer)
     }
 
@@ -86,11 +71,11 @@ impl Layer {
         // Editors of some systems write a byte order mark.
         let json = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         let json = Zeroizing::new(without_comments(json));
-        let parsed: serde_json::Value =
+        let parsed: Value =
             serde_json::from_slice(&json).map_err(|error| wrong(format!("not JSON: {error}")))?;
         let base = std::path::absolute(path)
             .map_err(|error| wrong(format!("its folder cannot be determined: {error}")))?;
-        let mut layer = Self::default();
+        let mut layer = Self::of(&place);
         for (section, fields) in object(parsed, || wrong("must be a JSON object".to_owned()))? {
             if !KEYS.iter().any(|key| key.section() == section) {
                 if is_misspelt(&section, &fields) {
@@ -109,7 +94,7 @@ impl Layer {
                 if matches!(key.kind, Kind::Token) && !value.is_null() {
                     return Err(wrong(no_place_for_a_token(key)));
                 }
-                layer.put(key, value, &place, base.parent())?;
+                layer.put(key, value, base.parent())?;
             }
         }
         Ok(layer)
@@ -134,13 +119,13 @@ impl Layer {
             let Some(value) = value else { continue };
             let set = |layer: &&Self| layer.values.contains_key(key.path);
             let is_same = |layer: &Self| {
-                layer.values.get(key.path).map(|other| &other.kind) == Some(&value.kind)
+                layer.values.get(key.path) == Some(&value)
                     && layer.secrets.get(key.path) == secret.as_ref()
             };
             let is_default = below.first().is_some_and(is_same);
             let is_set_below = below.iter().rev().find(set).is_some_and(is_same);
             if !is_default && !is_set_below && !above.iter().any(|layer| set(&layer)) {
-                left_out.push(key.shown(Some(&value)));
+                left_out.push(Setting { key: key.path, value, origin: self.origin.clone() });
             }
         }
         left_out
@@ -177,12 +162,12 @@ impl Layer {
     }
 
     fn from_variable(key: &Key, name: &str, text: Zeroizing<String>) -> Result<Self> {
-        use serde_json::Value::{Null, String};
         let value = match key.kind {
-            // One that is empty was lost on the way. It must not let in everybody.
-            _ if text.is_empty() && key.may_be_null() && !CLOSING.contains(&key.path) => Null,
-            Kind::Secret | Kind::Token => String((*text).clone()),
-            Kind::Text | Kind::Choice(_) | Kind::Path => String((*text).clone()),
+            _ if text.is_empty() && key.is_optional && !key.is_closing => Null,
+            Kind::Secret | Kind::Token => Value::String((*text).clone()),
+            Kind::Text | Kind::Time | Kind::Choice(_) | Kind::Path => {
+                Value::String((*text).clone())
+            }
             Kind::Flag => text.to_ascii_lowercase().parse::<bool>().map_or(Null, Into::into),
             Kind::Count { .. } => text.parse::<u64>().map_or(Null, Into::into),
             Kind::Number { .. } => text.parse::<f64>().map_or(Null, Into::into),
@@ -190,106 +175,95 @@ impl Layer {
         if value.is_null() && !text.is_empty() {
             return Err(mismatch(key, name));
         }
-        let mut layer = Self::default();
-        layer.put(key, value, name, None)?;
+        let mut layer = Self::of(name);
+        layer.put(key, value, None)?;
         Ok(layer)
     }
 
     /// Checks a value and adds it. A relative path is relative to `base`.
-    fn put(
-        &mut self,
-        key: &Key,
-        value: serde_json::Value,
-        place: &str,
-        base: Option<&Path>,
-    ) -> Result<()> {
-        use serde_json::Value::{Bool, Null, Number, String};
-        let whole = |number: &serde_json::Number| number.as_u64();
-        let kind = match (key.kind, value) {
-            (Kind::Secret | Kind::Token, String(secret)) => {
+    fn put(&mut self, key: &Key, value: Value, base: Option<&Path>) -> Result<()> {
+        let value = match (key.kind, value) {
+            (Kind::Secret | Kind::Token, Value::String(secret)) => {
                 self.secrets.insert(key.path, Some(Secret(Zeroizing::new(secret))));
-                // The origin is shown, and nothing of the key.
-                ValueKind::String("(redacted)".to_owned())
+                // The origin is shown, and nothing of the secret.
+                "(redacted)".into()
             }
-            (kind, Null) if key.may_be_null() => {
-                if matches!(kind, Kind::Secret | Kind::Token) {
+            (_, Null) if key.is_optional => {
+                if key.is_secret() {
                     self.secrets.insert(key.path, None);
                 }
-                ValueKind::Nil
+                Null
             }
-            (Kind::Flag, Bool(flag)) => ValueKind::Boolean(flag),
-            (Kind::Text, String(text)) => ValueKind::String(text),
-            (Kind::Choice(words), given) => match words.iter().find(|word| is_word(&given, word)) {
-                Some(word) => ValueKind::String((*word).to_owned()),
-                None => return Err(mismatch(key, place)),
-            },
-            (Kind::Path, String(path)) if path.is_empty() || path.starts_with('~') => {
+            (Kind::Flag, flag @ Bool(_)) => flag,
+            (Kind::Text | Kind::Time, text @ Value::String(_)) => text,
+            (Kind::Time, Number(seconds)) => Value::String(seconds.to_string()),
+            (Kind::Choice(words), Value::String(given)) => {
+                let word = words.iter().find(|word| given.eq_ignore_ascii_case(word));
+                (*word.ok_or_else(|| mismatch(key, &self.origin))?).into()
+            }
+            (Kind::Path, Value::String(path)) if path.is_empty() || path.starts_with('~') => {
                 return Err(Error::Config {
-                    place: place.to_owned(),
+                    place: self.origin.clone(),
                     reason: format!("{} must be a full path without ~", key.path),
                 });
             }
-            (Kind::Path, String(path)) => {
+            (Kind::Path, Value::String(path)) => {
                 let path = base.map_or_else(|| path.clone().into(), |base| base.join(&path));
-                ValueKind::String(path.display().to_string())
+                Value::String(path.display().to_string())
             }
-            // The model's loading time is a string or a number of seconds.
-            (Kind::Text, Number(number)) if key.path == "LanguageModel.KeepAlive" => {
-                ValueKind::String(number.to_string())
-            }
-            (Kind::Count { most }, Number(number)) => match whole(&number) {
-                Some(count) if count <= most => ValueKind::U64(count),
-                _ => return Err(mismatch(key, place)),
+            (Kind::Count { most }, Number(number)) => match number.as_u64() {
+                Some(count) if count <= most => count.into(),
+                _ => return Err(mismatch(key, &self.origin)),
             },
             (Kind::Number { most }, Number(number)) => match number.as_f64() {
-                Some(number) if (0.0..=most).contains(&number) => ValueKind::Float(number),
-                _ => return Err(mismatch(key, place)),
+                Some(number) if (0.0..=most).contains(&number) => number.into(),
+                _ => return Err(mismatch(key, &self.origin)),
             },
-            _ => return Err(mismatch(key, place)),
+            _ => return Err(mismatch(key, &self.origin)),
         };
-        self.values.insert(key.path.to_owned(), Value::new(Some(&place.to_owned()), kind));
+        self.values.insert(key.path, value);
         Ok(())
     }
 }
 
-impl Key {
-    fn section(&self) -> &'static str {
-        self.path.split('.').next().unwrap_or_default()
-    }
+/// The value of a setting in the last layer that sets it, with its origin. Secrets are redacted.
+pub(super) fn setting(key: &Key, layers: &[Layer]) -> Setting {
+    let set = |layer: &&Layer| layer.values.contains_key(key.path);
+    let last = layers.iter().rev().find(set);
+    let value = last.and_then(|layer| layer.values.get(key.path)).cloned().unwrap_or_default();
+    let origin = last.map_or_else(|| "default".to_owned(), |layer| layer.origin.clone());
+    Setting { key: key.path, value, origin }
 }
 
-/// Whether a setting has this value. The setting used to be a flag, so `true` means `always`, and `false` means
-/// `never`.
-fn is_word(given: &serde_json::Value, word: &str) -> bool {
-    let given = match given {
-        serde_json::Value::Bool(flag) => {
-            if *flag {
-                "always"
-            } else {
-                "never"
+/// The sections, of each setting the value in the last layer that sets it.
+pub(super) fn merged(layers: &[Layer]) -> Value {
+    let mut sections = Value::Object(serde_json::Map::new());
+    for key in &KEYS {
+        let value = layers.iter().rev().find_map(|layer| layer.values.get(key.path));
+        let pointer = key.path.split('.').fold(Some(&mut sections), |place, name| {
+            let fields = place?;
+            if fields.is_null() {
+                *fields = Value::Object(serde_json::Map::new());
             }
+            Some(fields.as_object_mut()?.entry(name).or_insert(Null))
+        });
+        if let (Some(place), Some(value)) = (pointer, value) {
+            *place = value.clone();
         }
-        serde_json::Value::String(text) if text.eq_ignore_ascii_case("true") => "always",
-        serde_json::Value::String(text) if text.eq_ignore_ascii_case("false") => "never",
-        serde_json::Value::String(text) => text.as_str(),
-        _ => return false,
-    };
-    given.eq_ignore_ascii_case(word)
+    }
+    sections
 }
 
-fn object(
-    value: serde_json::Value,
-    error: impl Fn() -> Error,
-) -> Result<serde_json::Map<String, serde_json::Value>> {
+fn object(value: Value, error: impl Fn() -> Error) -> Result<serde_json::Map<String, Value>> {
     match value {
-        serde_json::Value::Object(fields) => Ok(fields),
+        Object(fields) => Ok(fields),
         _ => Err(error()),
     }
 }
 
 /// Whether an unknown section is a misspelling of a known one: its name is similar, and it has one of that section's
 /// settings.
-fn is_misspelt(section: &str, fields: &serde_json::Value) -> bool {
+fn is_misspelt(section: &str, fields: &Value) -> bool {
     let is_near = |key: &&Key| {
         let (ours, given) = (key.section().to_lowercase(), section.to_lowercase());
         ours == given || (ours.len() > 3 && strsim::damerau_levenshtein(&ours, &given) <= SLIPS)

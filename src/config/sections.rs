@@ -44,27 +44,27 @@ pub struct ContextConfig {
     pub key_file: Option<PathBuf>,
     /// An open file descriptor with the key: 64 hexadecimal digits or a passphrase. It is read once, when the
     /// configuration is loaded.
-    pub key_fd: Option<u32>,
+    pub(crate) key_fd: Option<u32>,
     /// The name of the systemd credential with the key, read once. `None` means `sottovoce.key`, if that exists.
-    pub key_credential: Option<String>,
+    pub(crate) key_credential: Option<String>,
     /// The share of its budget, 0 to 1, at which a prompt's older messages are summarized; `None` means never.
     pub compact_at: Option<f64>,
     /// Tool results of more than this many bytes become artifacts, and the message keeps a line about them; `None`
     /// means never.
-    pub long_result: Option<u64>,
+    pub(crate) long_result: Option<u64>,
     /// The most calls in one answer of functions that read artifacts and earlier messages; 0 offers none.
-    pub memory_calls: usize,
+    pub(crate) memory_calls: usize,
     /// The most bytes that one of these calls returns.
-    pub memory_bytes: usize,
+    pub(crate) memory_bytes: usize,
     /// The largest artifact, in bytes, in the prompt of a model that cannot call functions; 0 includes none.
-    pub inline_artifact: usize,
+    pub(crate) inline_artifact: usize,
     /// Whether card numbers, e-mail addresses and telephone numbers are masked before sealing.
     pub redact: bool,
     /// What is brought into prompts from earlier in the conversation.
     pub recall: RecallConfig,
     /// Utterances heard with less confidence than this, 0 to 1, are left out of later prompts; `None` leaves out
     /// none.
-    pub min_confidence: Option<f64>,
+    pub(crate) min_confidence: Option<f64>,
 }
 
 /// The protocol of a model server.
@@ -88,7 +88,7 @@ pub struct LanguageModelConfig {
     /// The server's address.
     pub base_url: String,
     /// The file with the API key of an OpenAI server. It is read when the server is first needed.
-    pub api_key_file: Option<PathBuf>,
+    pub(crate) api_key_file: Option<PathBuf>,
     /// The model's name on that server.
     pub model: String,
     /// The system prompt.
@@ -116,11 +116,11 @@ pub struct LanguageModelConfig {
     /// The most bytes of one answer: text, thoughts and tool calls together.
     pub max_answer_bytes: usize,
     /// The most tool calls of one answer.
-    pub max_tool_calls: usize,
+    pub(crate) max_tool_calls: usize,
     /// The most seconds from the start of one answer to its end.
     pub max_answer_seconds: u64,
     /// Whether an utterance is refused while another one is being answered. Otherwise it waits.
-    pub refuse_when_busy: bool,
+    pub(crate) refuse_when_busy: bool,
 }
 
 /// The section `Personas`: limits of contexts and their upkeep.
@@ -129,7 +129,7 @@ pub struct LanguageModelConfig {
 #[non_exhaustive]
 pub struct PersonasConfig {
     /// The most contexts that are neither deleted nor expired.
-    pub max_contexts: u32,
+    pub(crate) max_contexts: u32,
     /// The most messages of one context.
     pub max_messages: u32,
     /// Upkeep removes a context this many days after it first found it expired or deleted.

@@ -25,7 +25,7 @@ const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 ///
 /// # Errors
 /// [`Error::EmptyPassphrase`] and [`Error::PlaceholderKey`].
-pub fn key_of_text(text: &Zeroizing<String>) -> Result<EncryptionKey> {
+pub(super) fn key_of_text(text: &Zeroizing<String>) -> Result<EncryptionKey> {
     if let Some(key) = EncryptionKey::from_hex(text) {
         return Ok(key);
     }

@@ -1,6 +1,5 @@
 //! Pruning: chooses the messages that a context needs least, so that the rest fits. Deletes nothing.
 
-mod oldest;
 mod relevance;
 
 use std::fmt;
@@ -9,7 +8,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub use oldest::OldestStrategy;
 pub use relevance::RelevanceStrategy;
 
 use crate::context::tokens::TokenRates;
@@ -23,6 +21,21 @@ pub trait PruneStrategy: Send + Sync {
 
     /// The score of a message at a time. Messages with a high score go last.
     fn score(&self, stored: &StoredMessage, now: Timestamp) -> Score;
+}
+
+/// Drops the oldest messages first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OldestStrategy;
+
+impl PruneStrategy for OldestStrategy {
+    fn name(&self) -> &'static str {
+        "oldest"
+    }
+
+    fn score(&self, stored: &StoredMessage, now: Timestamp) -> Score {
+        let hours = now.duration_since(stored.ordered_at()).as_secs_f64() / 3600.0;
+        Score::default().with("age", -hours)
+    }
 }
 
 /// The score of a message, with its parts.

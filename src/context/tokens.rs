@@ -71,7 +71,7 @@ impl TokenRates {
     }
 
     /// The tokens of a message as a chat renders it, with its time and role.
-    pub fn estimate_message(&self, message: &ChatMessage) -> usize {
+    pub(crate) fn estimate_message(&self, message: &ChatMessage) -> usize {
         let mut count = TokenCount::default();
         count.add_message(message);
         self.tokens(&count)

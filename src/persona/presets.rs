@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{PersonaRegistry, PresetChange, id};
+use super::{PersonaRegistry, PresetChange, naming};
 use crate::error::{PersonaFailure, Result};
 use crate::store::folder::settings;
 use crate::store::record::persona;
@@ -40,7 +40,7 @@ impl PersonaRegistry {
     /// [`PersonaFailure::Invalid`], [`PersonaFailure::NameTaken`] and [`PersonaFailure::TooManyPresets`].
     pub async fn create_preset(&self, mut preset: Preset) -> Result<Preset> {
         let now = self.now();
-        preset.id = id::fresh("preset", now)?;
+        preset.id = naming::fresh_id("preset", now)?;
         preset.created_at = Some(now);
         preset.updated_at = Some(now);
         self.put(preset, |_| {}).await

@@ -33,7 +33,7 @@ use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::Retention;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::record::summary::Summary;
-use crate::store::record::validation::{IncomingMessage, TimestampPolicy, latest};
+use crate::store::record::validation::{TimestampPolicy, latest};
 use crate::store::rules::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest};
 use crate::store::rules::limits_effect::{CleanupReport, HiddenMessages, LimitsEffect};
 use crate::store::rules::restore::{RestoreJob, RestoreThreads};
@@ -128,16 +128,19 @@ impl FileConversationStore {
         self.write(|writer| writer.append(messages, TimestampPolicy::Own)).await
     }
 
-    /// Imports the messages of one pack. Returns `None` and stores nothing if something was stored after the number `seen`, or if the
-    /// list of forgotten messages has another revision than `noted`.
+    #[cfg(test)]
     pub(crate) async fn import_after(
         &self,
         seen: u64,
         noted: u64,
-        messages: Vec<impl Into<IncomingMessage> + Send>,
+        messages: Vec<ChatMessage>,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-        let arrivals = messages.into_iter().map(Into::into).collect();
-        self.write(move |writer| writer.import(arrivals, (seen, noted))).await
+        let receive = move |writer: &mut Writer| {
+            use crate::store::record::validation::ValidMessage;
+            let drafts = ValidMessage::all(messages, &writer.limits)?;
+            writer.receive(drafts, (seen, noted), true)
+        };
+        self.write(receive).await
     }
 
     /// The latest time that a message may have.
@@ -176,14 +179,6 @@ impl FileConversationStore {
     pub(crate) async fn conversation_state(&self) -> Result<ConversationState> {
         let reader = Arc::clone(&self.reader);
         blocking(move || ConversationState::of(&reader)).await
-    }
-
-    /// Which of these messages cannot be stored, and why, by their index.
-    pub(crate) async fn refused(
-        &self,
-        arrivals: Vec<IncomingMessage>,
-    ) -> Result<Vec<(usize, Error)>> {
-        self.write(move |writer| Ok(writer.refused(arrivals))).await
     }
 
     /// Removes the conversation and its files, unless something was stored after the number `seen` or the settings

@@ -33,9 +33,7 @@ use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::NameTime;
-use crate::store::record::validation::{
-    IncomingMessage, Limits, TimestampPolicy, ValidMessage, latest,
-};
+use crate::store::record::validation::{Limits, TimestampPolicy, ValidMessage, latest};
 use crate::store::rules::StorePolicy;
 use crate::store::rules::current_state::ready;
 use crate::store::rules::forget::Prepared;
@@ -50,7 +48,7 @@ use recovery::{newest_end, prepare};
 
 pub(crate) struct Writer {
     reader: Arc<Reader>,
-    limits: Limits,
+    pub(crate) limits: Limits,
     /// Set when data could not be made durable: files that are visible may not be on disk.
     poisoned: bool,
     swept: bool,
@@ -120,52 +118,32 @@ impl Writer {
         })
     }
 
-    /// Stores the first messages of an import, as many as one pack holds, each ordered by its own time. Returns
+    /// Stores the first messages from elsewhere, as many as one pack holds, each ordered by its own time. Returns
     /// `None` and stores nothing if something was stored after the number `seen`, or if the list of forgotten messages
-    /// has another revision than `noted`.
-    pub(crate) fn import(
-        &mut self,
-        arrivals: Vec<IncomingMessage>,
-        (seen, noted): (u64, u64),
-    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-        let limits = &self.limits;
-        let drafts = arrivals.into_iter().map(|arrival| ValidMessage::imported(arrival, limits));
-        let drafts: Vec<ValidMessage> = drafts.collect::<Result<_>>()?;
-        let reader = Arc::clone(&self.reader);
-        self.import_drafts(drafts, (seen, noted), |committer, tail| {
-            cleanup::expire(&reader, committer, tail)
-        })
-    }
-
-    /// Stores messages of another device. They may be what keeps the conversation from being expired.
+    /// has another revision than `noted`. With `expires`, messages that have expired are removed first.
     pub(crate) fn receive(
         &mut self,
         mut drafts: Vec<ValidMessage>,
         (seen, noted): (u64, u64),
+        expires: bool,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
         let latest = NameTime::try_from(latest(self.reader.now()))?;
         let newest = self.reader.newest()?.newest;
         // Everything that is said later would stand at such a time too.
         drafts.iter_mut().for_each(|draft| draft.time = draft.time.min(latest.max(newest)));
-        self.import_drafts(drafts, (seen, noted), |_, _| Ok(()))
-    }
-
-    fn import_drafts(
-        &mut self,
-        drafts: Vec<ValidMessage>,
-        (seen, noted): (u64, u64),
-        before: impl FnOnce(&Committer<'_>, &mut Tail) -> Result<()>,
-    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
         let arriving = drafts.len() as u64;
         let has_copies = drafts.iter().any(|draft| draft.message.restored_from().is_some());
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.compactor.largest())? else {
             return Ok(Some(Vec::new()));
         };
+        let reader = Arc::clone(&self.reader);
         self.locked(|committer, tail, compactor| {
             if (tail.last_seq, tail.profile.imports) != (seen, noted) {
                 return Ok(None);
             }
-            before(committer, tail)?;
+            if expires {
+                cleanup::expire(&reader, committer, tail)?;
+            }
             if has_copies {
                 committer.note_restored(tail, arriving)?;
             }
@@ -173,13 +151,6 @@ impl Writer {
             compactor.merge_packs(committer);
             Ok(Some(kept))
         })
-    }
-
-    /// Which of these messages cannot be stored, and why, by their index.
-    pub(crate) fn refused(&self, arrivals: Vec<IncomingMessage>) -> Vec<(usize, Error)> {
-        let drafts =
-            arrivals.into_iter().map(|arrival| ValidMessage::imported(arrival, &self.limits));
-        drafts.enumerate().filter_map(|(at, draft)| Some((at, draft.err()?))).collect()
     }
 
     /// What forgetting would delete now. Changes nothing.

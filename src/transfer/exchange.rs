@@ -31,8 +31,7 @@
 
 mod artifact;
 mod message;
-mod receive;
-mod receive_settings;
+pub(crate) mod receive;
 mod settings;
 mod snapshot;
 mod space_key;

@@ -61,11 +61,6 @@ impl ExportRange {
         self
     }
 
-    /// Whether it includes all messages.
-    pub fn is_all(&self) -> bool {
-        self.0 == Part::ALL
-    }
-
     /// Calls `visit` with each message in the range, in the order of sequence numbers, to write an export in a format
     /// of your own. Passes `state` from call to call. Returns it, with findings about records that could not be read.
     /// Deletes expired messages first.

@@ -45,7 +45,6 @@ mod backup;
 mod cleared;
 mod conversations;
 mod facts;
-mod given;
 mod keep;
 pub(crate) mod known;
 mod left_out;
@@ -125,6 +124,8 @@ pub struct ImportedMessage {
     origin: Origin,
     /// The time of its place in the conversation, if that is later than its own.
     place: Option<Timestamp>,
+    /// The message of which it is a restored copy.
+    copy_of: Option<Origin>,
 }
 
 impl ImportedMessage {
@@ -142,12 +143,12 @@ impl ImportedMessage {
     ) -> Result<Self, RefusalReason> {
         let unwritable = |_| RefusalReason::Unstorable("it cannot be written as JSON");
         let origin = Origin::new(system, name, &message).map_err(unwritable)?;
-        Ok(Self { message, file: name.to_owned(), form, origin, place: None })
+        Ok(Self { message, file: name.to_owned(), form, origin, place: None, copy_of: None })
     }
 
-    /// A message that was imported before and carries its origin.
+    /// A message of an export, whose origin is known.
     pub(crate) fn known(file: String, message: ChatMessage, origin: Origin) -> Self {
-        Self { message, file, form: "backup", origin, place: None }
+        Self { message, file, form: "backup", origin, place: None, copy_of: None }
     }
 
     /// The message's origin: system and record.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -465,15 +466,13 @@ async fn a_folder_that_only_looks_like_a_store_is_a_beginning() {
 }
 
 #[test]
-fn when_a_client_samples_is_a_word_or_what_it_was_before() {
+fn when_a_client_samples_is_a_word() {
     use sottovoce::config::Sampling::{Always, Fallback, Never};
     assert_eq!(load("{}", &[]).unwrap().mcp.prefer_sampling, Fallback);
     let expected = [
         ("\"never\"", "never", Never),
         ("\"fallback\"", "Fallback", Fallback),
         ("\"always\"", "ALWAYS", Always),
-        ("true", "true", Always),
-        ("false", "False", Never),
     ];
     for (json, text, sampling) in expected {
         let file = format!(r#"{{"Mcp":{{"PreferSampling":{json}}}}}"#);
@@ -481,10 +480,44 @@ fn when_a_client_samples_is_a_word_or_what_it_was_before() {
         let environment = [("SOTTOVOCE__MCP__PREFERSAMPLING", text)];
         assert_eq!(load("{}", &environment).unwrap().mcp.prefer_sampling, sampling, "{text}");
     }
-    for wrong in ["sometimes", ""] {
+    for wrong in ["sometimes", "", "true"] {
         let reason = refusal("{}", &[("SOTTOVOCE__MCP__PREFERSAMPLING", wrong)]);
         assert!(reason.contains("one of never, fallback, always"), "{reason}");
     }
+}
+
+/// What the page says of a default that it does not show as it is.
+const IN_WORDS: [(&str, &str); 3] = [
+    ("LanguageModel.BaseUrl", "Ollama on this machine"),
+    ("LanguageModel.SystemPrompt", "a short text"),
+    ("Context.EncryptionKey", "a placeholder"),
+];
+
+#[test]
+fn the_page_about_settings_names_every_setting_with_its_default() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/settings.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let row = |line: &str| {
+        let (key, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+        Some((key.to_owned(), rest.split_once('|')?.0.trim().to_owned()))
+    };
+    let rows: BTreeMap<String, String> = page.lines().filter_map(row).collect();
+    let shown = |setting: &sottovoce::config::Setting| {
+        let in_words = IN_WORDS.iter().find(|(key, _)| *key == setting.key);
+        let default = match (&setting.value, in_words) {
+            (_, Some((_, words))) => (*words).to_owned(),
+            (serde_json::Value::String(text), _) if text.is_empty() => String::new(),
+            (serde_json::Value::String(text), _) => format!("`{text}`"),
+            (serde_json::Value::Number(number), _) => number.as_f64().unwrap().to_string(),
+            (other, _) => format!("`{other}`"),
+        };
+        (setting.key.to_owned(), default)
+    };
+    let config = load("{}", &[]).unwrap();
+    // No settings file may hold the key itself, so it has no row.
+    let settings = config.settings().iter().filter(|s| s.key != "LanguageModel.ApiKey");
+    let expected: BTreeMap<String, String> = settings.map(shown).collect();
+    assert_eq!(rows, expected);
 }
 
 #[test]

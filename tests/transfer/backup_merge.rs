@@ -127,6 +127,60 @@ fn a_restore_that_broke_off_before_its_first_message_was_kept_is_exact_still() {
 }
 
 #[test]
+fn a_restore_that_broke_off_in_the_middle_goes_on_exactly() {
+    block_on(async {
+        let (root, other, out) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
+        let store = open(root.path()).await;
+        // More than is restored at once.
+        let long = "long words ".repeat(80_000);
+        for n in 0..24 {
+            store.append_message(said(format!("{n} {long}"))).await.unwrap();
+        }
+        store.forget(&[3..=4]).await.unwrap();
+        store.clear().await.unwrap();
+        talk(&store, ["a", "pruned", "last"]).await;
+        store.change_profile(Box::new(|profile| profile.prune([27]))).await.unwrap();
+        let file = export(&store, &out, "whole.json").await;
+        let whole = std::fs::read_to_string(&file).unwrap();
+        let cut = out.path().join("cut.json");
+        let (begun, _) = whole.rsplit_once("\"last\"").unwrap();
+        std::fs::write(&cut, begun).unwrap();
+        import(&cut, other.path()).await.unwrap_err();
+        let some = words(&open(other.path()).await).await.len();
+        assert!(some > 0 && some < 25, "{some}");
+        import(&file, other.path()).await.unwrap();
+        let back = open(other.path()).await;
+        let again = export(&back, &out, "again.json").await;
+        assert!(std::fs::read_to_string(again).unwrap() == whole);
+        is_sound(&back).await;
+    });
+}
+
+#[test]
+fn a_later_state_brings_its_messages_under_new_numbers_and_what_it_leaves_out_of_prompts() {
+    const WORDS: [&str; 5] = ["alpha", "bravo", "charlie", "delta", "echo"];
+    block_on(async {
+        let (dirs, one, two) = twins(["alpha", "bravo"]).await;
+        talk(&one, ["charlie", "delta", "echo"]).await;
+        one.change_profile(Box::new(|profile| profile.prune([2, 4]))).await.unwrap();
+        let file = export(&one, &dirs[2], "2.json").await;
+        for taken in [3, 0] {
+            let report = import(&file, dirs[1].path()).await.unwrap();
+            assert_eq!((report.messages.taken, report.messages.already_there), (taken, 5 - taken));
+            assert_eq!(words(&two).await, WORDS);
+            let shown = prompt(&two).await;
+            let is_shown = WORDS.map(|word| shown.contains(word));
+            assert_eq!(is_shown, [true, false, true, false, true], "{shown}");
+        }
+        // Nothing comes back, and nothing is doubled, on the way home.
+        let file = export(&two, &dirs[2], "3.json").await;
+        let report = import(&file, dirs[0].path()).await.unwrap();
+        assert_eq!((report.messages.taken, report.messages.already_there), (0, 5));
+        is_sound(&two).await;
+    });
+}
+
+#[test]
 fn a_backup_with_newer_settings_does_not_undo_a_clear() {
     block_on(async {
         let (dirs, one, two) = twins(["secret", "b"]).await;

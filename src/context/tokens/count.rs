@@ -28,14 +28,14 @@ const STAMP: u64 = 10;
 
 impl TokenCount {
     /// Adds a text's characters.
-    pub fn add_text(&mut self, text: &str) {
+    pub(crate) fn add_text(&mut self, text: &str) {
         for c in text.chars() {
             *self.script(c) += 1;
         }
     }
 
     /// Adds a message as a chat renders it, with its time and role.
-    pub fn add_message(&mut self, message: &ChatMessage) {
+    pub(crate) fn add_message(&mut self, message: &ChatMessage) {
         self.fixed += WRAPPING;
         self.fixed += match message.role {
             ChatRole::User | ChatRole::System => STAMP,
@@ -54,7 +54,7 @@ impl TokenCount {
     }
 
     /// Adds tokens that do not depend on the text, such as a list marker.
-    pub fn add_fixed(&mut self, tokens: u64) {
+    pub(crate) fn add_fixed(&mut self, tokens: u64) {
         self.fixed = self.fixed.saturating_add(tokens);
     }
 

@@ -202,12 +202,12 @@ impl Profile {
     }
 
     /// Whether a message is context at that time: not cleared, pruned or expired.
-    pub fn is_context(&self, stored: &StoredMessage, now: Timestamp) -> bool {
+    pub(crate) fn is_context(&self, stored: &StoredMessage, now: Timestamp) -> bool {
         !self.hides(stored) && !self.is_pruned(stored.seq) && !stored.message.has_expired(now)
     }
 
     /// Whether the message with this number may be context, as far as its number tells.
-    pub fn may_be_context(&self, seq: u64) -> bool {
+    pub(crate) fn may_be_context(&self, seq: u64) -> bool {
         !self.is_pruned(seq) && self.cleared.is_none_or(|cleared| seq > cleared.seq)
     }
 
@@ -279,53 +279,6 @@ impl Profile {
     pub(crate) fn expire(&mut self, last: u64) {
         self.drop_derived(&SeqSet::everything());
         self.expired = last;
-    }
-
-    /// Merges the settings of a later state of the same conversation. What was cleared, pruned or forgotten here
-    /// stays so, what was added here stays, and no limit changes. Snapshots and artifacts of the other state are
-    /// listed once they are restored.
-    pub(crate) fn merge_newer(&mut self, mut later: Self, erased: &SeqSet) {
-        let here = std::mem::take(self);
-        let cleared = match (here.cleared, later.cleared) {
-            (Some(a), Some(b)) => Some(Cleared { at: a.at.max(b.at), seq: a.seq.max(b.seq) }),
-            (one, other) => one.or(other),
-        };
-        if cleared != later.cleared {
-            later.summaries.clear();
-        }
-        later.summaries.retain(|summary| !summary.covers_any(erased));
-        // It is unknown from which messages the title was derived.
-        if later.title_is_proposed && !erased.is_empty() {
-            (later.title, later.title_is_proposed) = (here.title.clone(), here.title_is_proposed);
-            later.description_revs = here.description_revs;
-        }
-        later.pruned.extend(here.pruned.ranges());
-        later.restored.extend(here.restored.ranges());
-        later.snapshots.retain(|_, rev| *rev == 0);
-        later.snapshots.extend(here.snapshots.clone());
-        later.artifacts.retain(|_, sha256| sha256.is_empty());
-        later.artifacts.extend(here.artifacts.clone());
-        later.assigned_persona = match (here.assigned_persona, later.assigned_persona) {
-            (Some(here), Some(later)) => Some(here.merge_newer(later)),
-            (here, later) => here.or_else(|| later.map(AssignedPersona::in_force)),
-        };
-        for (id, preset) in here.presets {
-            later.presets.entry(id).or_insert(preset);
-        }
-        later.imported_presets.extend(here.imported_presets);
-        later.forgotten_scopes = here.forgotten_scopes;
-        *self = Self {
-            rev: here.rev,
-            presets_rev: here.presets_rev,
-            presets_are_unknown: here.presets_are_unknown && later.presets.is_empty(),
-            cleared,
-            retention: here.retention,
-            expired: here.expired,
-            window_seconds: here.window_seconds,
-            imports: here.imports,
-            were_lost: here.were_lost && later.assigned_persona.is_none(),
-            ..later
-        };
     }
 
     /// A copy that hides no message after the number `last` or the time `newest`.

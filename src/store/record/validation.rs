@@ -48,20 +48,6 @@ pub(crate) fn latest(now: Timestamp) -> Timestamp {
     now.checked_add(AHEAD).unwrap_or(Timestamp::MAX)
 }
 
-/// A message from another system.
-#[derive(Clone)]
-pub(crate) struct IncomingMessage {
-    pub(crate) message: ChatMessage,
-    /// The time that orders it, if that is later than the message's own.
-    pub(crate) place: Option<Timestamp>,
-}
-
-impl From<ChatMessage> for IncomingMessage {
-    fn from(message: ChatMessage) -> Self {
-        Self { message, place: None }
-    }
-}
-
 /// A message that passed validation.
 pub(crate) struct ValidMessage {
     pub(crate) message: ChatMessage,
@@ -93,9 +79,10 @@ impl ValidMessage {
         Ok(Self { message, time, size })
     }
 
-    /// Validates a message from another system.
+    /// Validates a message from another system. `place` is the time that orders it, if that is later than its own.
     pub(crate) fn imported(
-        IncomingMessage { message, place }: IncomingMessage,
+        message: ChatMessage,
+        place: Option<Timestamp>,
         limits: &Limits,
     ) -> Result<Self> {
         let mut draft = Self::new(message, limits)?;

@@ -47,7 +47,7 @@ impl RestoreThreads {
 
     /// Restores everything into one thread; `None` stands for messages without a thread.
     #[must_use]
-    pub fn all_into(self, thread: Option<String>) -> Self {
+    pub(crate) fn all_into(self, thread: Option<String>) -> Self {
         Self { into: Target::Thread(thread), ..self }
     }
 

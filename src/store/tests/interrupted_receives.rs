@@ -87,7 +87,8 @@ async fn a_message_that_is_forgotten_while_it_is_on_its_way_is_not_stored() {
         ValidMessage::received(shared.message.clone(), shared.at).unwrap()
     };
     let drafts = vec![draft(1)];
-    let stored = slow.store().write(move |writer| writer.receive(drafts, seen)).await.unwrap();
+    let stored =
+        slow.store().write(move |writer| writer.receive(drafts, seen, false)).await.unwrap();
     assert!(stored.is_none());
 }
 

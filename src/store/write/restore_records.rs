@@ -25,26 +25,13 @@ impl Writer {
         })
     }
 
-    /// Merges the settings of a later state of the same conversation.
-    pub(crate) fn merge_newer_profile(&mut self, later: &Profile) -> Result<()> {
-        let now = self.limits.clock.now().timestamp();
-        self.locked(|committer, tail, _| {
-            tail.check_settings(committer.folder)?;
-            if tail.profile.rev >= later.rev {
-                return Ok(());
-            }
-            let later = clamped(later, tail, now);
-            let erased = tail.erased.clone();
-            committer.change_profile(tail, |profile| profile.merge_newer(later, &erased))
-        })
-    }
-
     /// Limits the settings so that they hide no future messages.
     pub(crate) fn clamp_profile(&mut self) -> Result<()> {
         let now = self.limits.clock.now().timestamp();
         self.locked(|committer, tail, _| {
             tail.check_settings(committer.folder)?;
-            let clamped = clamped(&tail.profile, tail, now);
+            let newest = tail.newest.timestamp().unwrap_or(Timestamp::MIN);
+            let clamped = tail.profile.clamped_to(tail.last_seq, newest, now);
             committer.change_profile(tail, |profile| *profile = clamped)
         })
     }
@@ -111,12 +98,6 @@ impl Writer {
     pub(crate) fn restore_artifact(&mut self, artifact: &Artifact) -> Result<()> {
         self.locked(|committer, _, _| artifacts::put_meta(committer, artifact))
     }
-}
-
-/// Settings limited to hide nothing beyond what exists.
-fn clamped(profile: &Profile, tail: &Tail, now: Timestamp) -> Profile {
-    let newest = tail.newest.timestamp().unwrap_or(Timestamp::MIN);
-    profile.clamped_to(tail.last_seq, newest, now)
 }
 
 fn publish(

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM};
 use crate::store::StoredMessage;
 use crate::store::record::import_digest::Origin;
+use crate::transfer::arrivals::name_original;
 
 /// What `importedFrom` says of a message that came from another device: this word, what it said there before, if
 /// anything, and the origin.
@@ -49,9 +50,8 @@ impl SharedMessage {
     /// The message as it is stored here. `original` is the number here of the message that it is a copy of.
     pub(super) fn marked(&self, original: Option<u64>) -> ChatMessage {
         let mut message = self.message.clone();
-        let snapshot = message.metadata.remove(RESTORED_FROM);
-        if let (Some(snapshot), Some(number)) = (snapshot, original) {
-            message.metadata.insert(RESTORED_FROM.to_owned(), format!("{snapshot}:{number}"));
+        if let Some(snapshot) = self.message.metadata.get(RESTORED_FROM) {
+            name_original(&mut message, snapshot, original);
         }
         let before = message.metadata.get(IMPORTED_FROM).and_then(|mark| mark.rsplit_once(':'));
         let system = match before {

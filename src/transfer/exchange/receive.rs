@@ -1,6 +1,6 @@
 //! Stores what other devices have.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,16 +8,11 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::store::record::import_digest::Origin;
-use crate::store::record::name::RecordName;
-use crate::store::record::validation::ValidMessage;
+use crate::store::record::validation::{Limits, ValidMessage};
 use crate::store::{ConversationStore, FileConversationStore};
+use crate::transfer::arrivals::{self, Arrival, Expiry};
 use crate::transfer::exchange::{Exchange, SharedMessage, SharedSnapshot};
 use crate::transfer::import::known::{Known, NEARLY_ALL};
-
-/// The most messages that are stored at a time: those of one pack.
-const BATCH: usize = 32_768;
-/// The most bytes of records that are stored at a time; the last one may exceed it.
-const BATCH_BYTES: usize = 32 << 20;
 
 /// While more arrives, the index of what is here is saved each time that it has doubled.
 const DOUBLED: usize = 1;
@@ -75,15 +70,13 @@ impl Exchange {
         let mut received = Received::default();
         let mut known = self.known.lock().await;
         let known = &mut *known;
-        self.forget(forgotten, known, &mut received).await?;
+        received.removed = forget(&self.store, known, forgotten).await?;
         if let Some(cleared) = settings.remove("cleared") {
             self.receive_clear(cleared, &mut received).await?;
         }
         if !messages.is_empty() {
             known.catch_up(&self.store).await?;
-            let (originals, copies) = in_order(messages);
-            self.take(originals, known, &mut received).await?;
-            self.take(copies, known, &mut received).await?;
+            self.take(messages, known, &mut received).await?;
         }
         self.receive_settings(settings, &mut received).await?;
         self.receive_snapshots(snapshots, known, &mut received).await?;
@@ -100,130 +93,76 @@ impl Exchange {
         }
     }
 
-    /// Forgets what is here of what was forgotten elsewhere, and notes all of it.
-    async fn forget(
-        &self,
-        forgotten: BTreeSet<Origin>,
-        known: &mut Known,
-        received: &mut Received,
-    ) -> Result<()> {
-        if forgotten.is_empty() {
-            return Ok(());
-        }
-        // What is noted is told to others too, so the messages go first.
-        self.forget_those_here(&forgotten, known, received).await?;
-        let forgotten = Arc::new(forgotten);
-        let noted = Arc::clone(&forgotten);
-        self.store.write(move |writer| writer.note_forgotten(&noted)).await?;
-        // Another process may have received some of them before they were noted.
-        self.forget_those_here(&forgotten, known, received).await
-    }
-
-    async fn forget_those_here(
-        &self,
-        forgotten: &BTreeSet<Origin>,
-        known: &mut Known,
-        received: &mut Received,
-    ) -> Result<()> {
-        known.catch_up(&self.store).await?;
-        let numbers = known.numbers(forgotten);
-        if numbers.is_empty() {
-            return Ok(());
-        }
-        let report = self.store.forget(&numbers).await?;
-        received.removed += report.removed.len();
-        for finding in &report.left {
-            tracing::warn!(kind = finding.kind.code(), file = finding.file, "not removed");
-        }
-        Ok(())
-    }
-
-    /// Stores the messages that are neither here nor forgotten.
+    /// Stores the messages that are neither here nor forgotten, in the order of their times.
     async fn take(
         &self,
-        mut rest: VecDeque<SharedMessage>,
+        mut messages: Vec<SharedMessage>,
         known: &mut Known,
         received: &mut Received,
     ) -> Result<()> {
-        sift(&mut rest, known, received);
-        loop {
-            let batch = next_batch(&mut rest, known, received);
-            if batch.is_empty() {
-                return Ok(());
-            }
-            match receive_after(&self.store, (known.seen, known.noted), batch).await? {
-                Some(names) => {
-                    received.taken += names.len();
-                    let last = names.last().map_or(known.seen, |name| name.seq);
-                    let taken = rest.drain(..names.len().min(rest.len()));
-                    known.note(taken.map(|shared| shared.origin).zip(names), last);
-                }
-                // Another process has stored something or forgotten something, perhaps one of these.
-                None => {
-                    known.catch_up(&self.store).await?;
-                    sift(&mut rest, known, received);
-                }
-            }
+        messages.sort_by_key(|shared| shared.at);
+        let mut seen = HashSet::with_capacity(messages.len());
+        messages.retain(|shared| seen.insert(shared.origin));
+        let (store, later) = (&self.store, Expiry::Later);
+        let arrived = arrivals::take(store, known, messages, later, |_| {}).await?;
+        for (shared, reason) in &arrived.refused {
+            tracing::warn!(%reason, origin = %shared.origin, "another device's message was refused");
         }
+        received.taken = arrived.taken;
+        received.already_there = arrived.already_there;
+        received.forgotten = arrived.forgotten;
+        received.refused = arrived.refused.len();
+        Ok(())
     }
 }
 
-/// Each message once, in the order of their times: the originals, and the restored copies, which name their originals.
-fn in_order(
-    mut messages: Vec<SharedMessage>,
-) -> (VecDeque<SharedMessage>, VecDeque<SharedMessage>) {
-    messages.sort_by_key(|shared| shared.at);
-    let mut seen = HashSet::with_capacity(messages.len());
-    messages.retain(|shared| seen.insert(shared.origin));
-    let (originals, copies): (Vec<_>, Vec<_>) =
-        messages.into_iter().partition(|shared| shared.copy_of.is_none());
-    (originals.into(), copies.into())
-}
-
-/// Drops the messages that are here or were forgotten.
-fn sift(rest: &mut VecDeque<SharedMessage>, known: &Known, received: &mut Received) {
-    rest.retain(|shared| {
-        let is_there = known.has(shared.origin);
-        let is_forgotten = !is_there && known.has_forgotten(shared.origin);
-        received.already_there += usize::from(is_there);
-        received.forgotten += usize::from(is_forgotten);
-        !is_there && !is_forgotten
-    });
-}
-
-/// The next messages to be stored together. Drops those that no record can hold.
-fn next_batch(
-    rest: &mut VecDeque<SharedMessage>,
-    known: &Known,
-    received: &mut Received,
-) -> Vec<ValidMessage> {
-    let (mut batch, mut bytes) = (Vec::new(), 0);
-    while batch.len() < BATCH && bytes < BATCH_BYTES {
-        let Some(shared) = rest.get(batch.len()) else { break };
-        let original = shared.copy_of.and_then(|origin| known.number(origin));
-        match ValidMessage::received(shared.marked(original), shared.at) {
-            Ok(valid) => {
-                bytes += valid.size;
-                batch.push(valid);
-            }
-            Err(error) => {
-                tracing::warn!(%error, origin = %shared.origin, "another device's message was refused");
-                received.refused += 1;
-                rest.remove(batch.len());
-            }
-        }
-    }
-    batch
-}
-
-/// Stores the first messages, as many as one pack holds, and returns their names. `None` if the conversation has changed.
-async fn receive_after(
+/// Forgets what is here of what was forgotten elsewhere, and notes all of it. Returns how many were here.
+pub(crate) async fn forget(
     store: &FileConversationStore,
-    seen: (u64, u64),
-    batch: Vec<ValidMessage>,
-) -> Result<Option<Vec<RecordName>>> {
-    let stored = store.write(move |writer| writer.receive(batch, seen)).await?;
-    Ok(stored.map(|stored| stored.iter().map(|stored| stored.name).collect()))
+    known: &mut Known,
+    forgotten: BTreeSet<Origin>,
+) -> Result<usize> {
+    if forgotten.is_empty() {
+        return Ok(0);
+    }
+    // What is noted is told to others too, so the messages go first.
+    let removed = forget_those_here(store, known, &forgotten).await?;
+    let forgotten = Arc::new(forgotten);
+    let noted = Arc::clone(&forgotten);
+    store.write(move |writer| writer.note_forgotten(&noted)).await?;
+    // Another process may have received some of them before they were noted.
+    Ok(removed + forget_those_here(store, known, &forgotten).await?)
+}
+
+async fn forget_those_here(
+    store: &FileConversationStore,
+    known: &mut Known,
+    forgotten: &BTreeSet<Origin>,
+) -> Result<usize> {
+    known.catch_up(store).await?;
+    let numbers = known.numbers(forgotten);
+    if numbers.is_empty() {
+        return Ok(0);
+    }
+    let report = store.forget(&numbers).await?;
+    for finding in &report.left {
+        tracing::warn!(kind = finding.kind.code(), file = finding.file, "not removed");
+    }
+    Ok(report.removed.len())
+}
+
+impl Arrival for SharedMessage {
+    fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    fn copy_of(&self) -> Option<Origin> {
+        self.copy_of
+    }
+
+    fn checked(&self, original: Option<u64>, _: &Limits) -> Result<ValidMessage> {
+        ValidMessage::received(self.marked(original), self.at)
+    }
 }
 
 impl fmt::Debug for Incoming {

@@ -1,27 +1,26 @@
 //! Imports of this library's own exports. An empty conversation becomes exactly the exported one. Into any other,
-//! messages are merged: none is doubled, none that was forgotten here comes back, and those that were forgotten in the
-//! exported store are forgotten here too.
+//! messages are merged by their origins: none is doubled, none that was forgotten here comes back, and those that were
+//! forgotten in the exported store are forgotten here too.
 
-mod artifacts;
-mod copies;
 mod merge;
 mod parse;
 mod receive;
 mod settings;
 
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::crypto::{EncryptionKey, HEADER, StreamOpener};
-use crate::directory::{Source, SourceReader};
+use crate::directory::fs::FsDirectory;
+use crate::directory::{Directory, Source, SourceReader};
 use crate::error::{Error, Result};
 use crate::store::Progress;
 use crate::store::file_store::CancelOnDrop;
 use crate::store::folder::artifact_contents::Text;
 use crate::store::folder::keyring::key_list;
 use crate::transfer::export::sealed::BACKUP;
-use crate::transfer::import::{ConversationReport, given};
+use crate::transfer::import::ConversationReport;
 use receive::Receiver;
 
 pub use receive::OpenStore;
@@ -104,7 +103,7 @@ impl Backup {
     fn open(&self) -> Result<Box<dyn Read>> {
         let wrong = |reason| Error::NotImportable { path: self.path.clone(), reason };
         let failed = |error| Error::io("open the file", &self.path, error);
-        let source = given::open(&self.path)?;
+        let source = open_given(&self.path)?;
         let mut line = vec![0; LONGEST_LINE];
         let read = source.read_at(0, &mut line).map_err(failed)?;
         line.truncate(read);
@@ -130,6 +129,19 @@ impl Backup {
     }
 }
 
+/// Opens a plain file. Links on the way to it are followed, since people link their files.
+fn open_given(path: &Path) -> Result<Box<dyn Source>> {
+    let failed = |error| Error::io("open the file", path, error);
+    let absent = || failed(io::ErrorKind::NotFound.into());
+    let whole = path.canonicalize().map_err(failed)?;
+    let name = whole.file_name().ok_or_else(absent)?.to_str().ok_or_else(|| {
+        let reason = "its name is not UTF-8: rename it";
+        failed(io::Error::new(io::ErrorKind::InvalidFilename, reason))
+    })?;
+    let folder = FsDirectory::new(whole.parent().ok_or_else(absent)?, &[])?;
+    folder.open(name)?.ok_or_else(absent)
+}
+
 /// Runs work on a new thread. It waits for calls that need a blocking thread, and a runtime may have only one of these.
 async fn alone<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let (done, waiting) = tokio::sync::oneshot::channel();
@@ -152,7 +164,7 @@ impl Source for Behind {
         self.source.size().saturating_sub(self.start)
     }
 
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         self.source.read_at(self.start + offset, into)
     }
 }

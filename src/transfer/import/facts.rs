@@ -8,8 +8,9 @@ use zeroize::Zeroize;
 
 use crate::error::Result;
 use crate::store::record::persona::AssignedPersona;
-use crate::store::{ConversationStore, Cost, FileConversationStore, Profile};
+use crate::store::{Cost, FileConversationStore, Profile};
 use crate::transfer::import::{Refusal, RefusalReason};
+use crate::transfer::settings;
 
 /// What another system knows of a conversation beside its messages. `Debug` shows no content.
 #[derive(Clone, Default, PartialEq)]
@@ -33,7 +34,7 @@ pub struct ImportedFacts {
 
 impl ImportedFacts {
     /// Fills settings that are empty. Settings that a person has made stay.
-    fn add_to(&self, profile: &mut Profile) {
+    pub(super) fn add_to(&self, profile: &mut Profile) {
         if profile.title.is_none() {
             profile.title.clone_from(&self.title);
         }
@@ -58,16 +59,9 @@ impl ImportedFacts {
         store: &FileConversationStore,
         refused: &mut Vec<Refusal>,
     ) -> Result<()> {
-        let before = store.profile().await?;
-        let mut after = Profile::clone(&before);
-        self.add_to(&mut after);
-        // An unchanged profile is not written, since that would create the conversation.
-        if after == *before {
-            return Ok(());
-        }
         let file = self.file.clone();
-        match store.change_profile(Box::new(move |profile| self.add_to(profile))).await {
-            Ok(_) => Ok(()),
+        match settings::change(store, move |profile| self.add_to(profile)).await {
+            Ok(()) => Ok(()),
             Err(error) => match RefusalReason::for_store_error(&error) {
                 Some(reason) => {
                     refused.push(Refusal::new(file, reason));

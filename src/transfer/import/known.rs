@@ -98,9 +98,3 @@ impl Known {
         self.forgotten.has(origin)
     }
 }
-
-/// The messages that were forgotten here, or that limits removed.
-pub(super) async fn forgotten(store: &FileConversationStore) -> Result<ImportTombstones> {
-    let reader = Arc::clone(store.reader());
-    blocking(move || import_tombstones::all(&reader)).await
-}

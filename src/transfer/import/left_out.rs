@@ -6,7 +6,8 @@ use std::num::NonZeroU64;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::store::{ConversationStore, FileConversationStore, Profile, Retention};
+use crate::store::{FileConversationStore, Profile, Retention};
+use crate::transfer::settings;
 
 /// A setting that was not imported, since it would hide messages or change the conversation here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,11 +39,6 @@ pub struct ImportedLimits {
 }
 
 impl ImportedLimits {
-    /// Whether there are no limits.
-    pub fn are_none(self) -> bool {
-        self == Self::default()
-    }
-
     /// Whether these limits are in the settings already.
     pub(super) fn are_in(self, profile: &Profile) -> bool {
         self.retention.is_none_or(|limit| profile.retention == Some(limit))
@@ -51,15 +47,11 @@ impl ImportedLimits {
 
     /// Writes the limits into a conversation's settings.
     pub(super) async fn set(self, store: &FileConversationStore) -> Result<()> {
-        if self.are_in(&*store.profile().await?) {
-            return Ok(());
-        }
         let set = move |profile: &mut Profile| {
             profile.retention = self.retention.or(profile.retention);
             profile.window_seconds = self.window_seconds.or(profile.window_seconds);
         };
-        store.change_profile(Box::new(set)).await?;
-        Ok(())
+        settings::change(store, set).await
     }
 }
 

@@ -89,7 +89,7 @@ impl OpenStore {
             Some(thread) => whole.in_thread(thread),
             None => whole,
         };
-        let renderer = self.config.renderer(self.config.renderer_kind());
+        let renderer = self.config.renderer();
         let store = Arc::downgrade(self);
         let opened = Arc::new(OpenConversation::new(inner, thread.clone(), renderer, store));
         open.insert(place, Arc::clone(&opened));

@@ -44,19 +44,6 @@ impl AssignedPersona {
         Self { deleted_at: None, over_since: None, ..self }
     }
 
-    /// Merges a later state, which neither deletes it nor lets it expire earlier.
-    pub(crate) fn merge_newer(self, mut later: Self) -> Self {
-        let days = self.persona.expiry_days.max(later.persona.expiry_days);
-        later.persona.expiry_days = days;
-        Self {
-            extended_to: self.extended_to.max(later.extended_to),
-            deleted_at: self.deleted_at,
-            over_since: self.over_since,
-            updated_at: self.updated_at.max(later.updated_at),
-            ..later
-        }
-    }
-
     /// When it expires, if the last interaction was at `last`.
     pub(crate) fn expires_at(&self, last: Timestamp) -> Timestamp {
         let days = SignedDuration::from_hours(i64::from(self.persona.expiry_days) * 24);

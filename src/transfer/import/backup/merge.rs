@@ -1,7 +1,7 @@
-//! Decides for each record of an export whether the conversation has it, has forgotten it, or lacks it.
+//! Merges an export into a conversation that has contents of its own. A message's origin tells whether the conversation
+//! has it, has forgotten it, or lacks it.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
@@ -9,326 +9,223 @@ use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::scope::Scope;
 use crate::store::read::query::RangeQuery;
-use crate::store::read::record_dump::{Body, Record};
 use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::{ImportTombstones, Origin, SOTTOVOCE};
-use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::rules::current_state::{UnreadablePolicy, ready, survey};
-use crate::store::write::locked_state::LockedState;
-use crate::store::{Cleared, ConversationStore, FileConversationStore, Snapshot, StoredMessage};
-use crate::transfer::import::backup::copies;
+use crate::store::{Cleared, FileConversationStore, SavedMessage, Snapshot};
+use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::parse::Head;
-use crate::transfer::import::backup::settings::{self, Line};
+use crate::transfer::import::backup::settings;
 use crate::transfer::import::cleared::ClearedMessages;
-use crate::transfer::import::known::{self, Known};
-use crate::transfer::import::snapshot::{self, ImportedSnapshot};
+use crate::transfer::import::known::{Known, NEARLY_ALL};
+use crate::transfer::import::snapshot;
+use crate::transfer::import::snapshot::ImportedSnapshot;
 use crate::transfer::import::{
     ImportReport, ImportedMessage, ImportedMessages, LeftOut, Refusal, RefusalReason,
 };
+use crate::transfer::settings::change;
 
-/// The sequence numbers that are read at a time.
-const STRETCH: u64 = 4096;
-
-/// How an export and a conversation are related.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kinship {
-    /// The conversation was empty: the export is restored exactly.
-    Exact,
-    /// No common record was found yet.
-    Unknown,
-    /// They share records: sequence numbers mean the same in both.
-    Same,
-    /// They share no record.
-    None,
-}
+/// How many messages with the number that they have here are compared whole.
+const COMPARED: usize = 64;
 
 /// The state of a merge.
 pub(super) struct Merge {
-    kinship: Kinship,
+    store: FileConversationStore,
     scope: Scope,
-    partial: bool,
-    /// The highest sequence number that the conversation had.
-    last: u64,
-    /// Whether some sequence number means another record in the export.
-    diverged: bool,
-    /// The sequence numbers of messages here that the export does not have.
-    not_held: SeqSet,
-    held: Vec<u64>,
-    /// What was forgotten here, and the records of that.
+    /// What the conversation had.
+    known: Known,
+    was_empty: bool,
     erased: SeqSet,
-    forgets: Vec<RecordName>,
-    /// Messages of the conversation by sequence number: the stretch that was read last.
-    near: HashMap<u64, Arc<StoredMessage>>,
-    read_to: u64,
-    /// Messages that the conversation does not have. Whether they were forgotten is decided at the end.
-    missing: Vec<(RecordName, ChatMessage)>,
-    /// The clear marker of the export, and the new messages that it hides.
-    cleared: Option<Cleared>,
-    out_of_context: ClearedMessages,
+    /// The numbers of messages here that the export does not have.
+    only_here: SeqSet,
+    /// The numbers here of the export's messages.
+    present: Vec<u64>,
+    /// Whether all of these have the same number there.
+    keeps_numbers: bool,
+    /// Whether numbers mean the same in both: some message is the same record in both.
+    is_same: bool,
+    compared: usize,
+    /// Messages that are not here but may have been: something with their number was removed here.
+    removed: Vec<(u64, ChatMessage)>,
+    /// Whether that is so of another message of the export.
+    is_known_removed: bool,
     new: ImportedMessages,
-    /// Whether some messages of the export may be copies of others, and the origin of each message then.
-    has_copies: bool,
-    roots: HashMap<u64, Origin>,
+    /// What the export leaves out of prompts: new messages, and numbers of messages that are here.
+    out_of_context: ClearedMessages,
+    hidden: Vec<u64>,
+    /// The origin of each message of the export, if some may be copies of others.
+    origins: Option<HashMap<u64, Origin>>,
     snapshots: Vec<Snapshot>,
 }
 
 impl Merge {
-    pub(super) fn new(scope: Scope, head: &Head, here: &Tail) -> Self {
-        // A restore that was interrupted before its first message has already written the settings.
-        let is_empty =
-            here.last_seq == 0 && (here.profile.rev == 0 || *here.profile == head.profile);
-        let is_exact = is_empty && !head.partial;
-        Self {
-            kinship: if is_exact { Kinship::Exact } else { Kinship::Unknown },
-            scope,
-            has_copies: !head.profile.restored.is_empty(),
-            roots: HashMap::new(),
-            partial: head.partial,
-            last: here.last_seq,
-            diverged: false,
-            not_held: std::iter::once(1..=here.last_seq)
-                .collect::<SeqSet>()
-                .without(&here.without_message()),
-            held: Vec::new(),
+    pub(super) fn new(
+        runtime: &Handle,
+        store: &FileConversationStore,
+        head: &Head,
+        here: &Tail,
+    ) -> Result<Self> {
+        let mut known = Known::default();
+        runtime.block_on(known.catch_up(store))?;
+        runtime.block_on(known.save(store, NEARLY_ALL));
+        let numbers: SeqSet = std::iter::once(1..=here.last_seq).collect();
+        Ok(Self {
+            store: store.clone(),
+            scope: Scope::clone(store.scope()),
+            known,
+            was_empty: here.last_seq == 0,
             erased: here.erased.clone(),
-            forgets: here.forgets.clone(),
-            cleared: head.profile.cleared,
-            out_of_context: ClearedMessages::default(),
-            near: HashMap::new(),
-            read_to: 0,
-            missing: Vec::new(),
+            only_here: numbers.without(&here.without_message()),
+            present: Vec::new(),
+            keeps_numbers: true,
+            is_same: false,
+            compared: 0,
+            removed: Vec::new(),
+            is_known_removed: false,
             new: ImportedMessages::new(SOTTOVOCE),
+            out_of_context: ClearedMessages::default(),
+            hidden: Vec::new(),
+            origins: (!head.profile.restored.is_empty()).then(HashMap::new),
             snapshots: Vec::new(),
-        }
+        })
     }
 
-    pub(super) fn is_exact(&self) -> bool {
-        self.kinship == Kinship::Exact
-    }
-
+    /// Whether numbers mean the same in both.
     pub(super) fn is_same(&self) -> bool {
-        self.kinship == Kinship::Same
+        self.is_same
     }
 
-    /// Whether the export is a later state of this conversation and has everything that is here. Its settings then hide
-    /// only messages that it has itself.
-    pub(super) fn is_later(&mut self) -> bool {
-        if !self.held.is_empty() {
-            let held = std::mem::take(&mut self.held).into_iter().map(|seq| seq..=seq).collect();
-            self.not_held = self.not_held.without(&held);
-        }
-        self.line() == Line::Same && self.not_held.is_empty()
+    /// Whether the export has everything that is here.
+    fn has_all(&mut self) -> bool {
+        let present = std::mem::take(&mut self.present).into_iter().map(|seq| seq..=seq).collect();
+        self.only_here = self.only_here.without(&present);
+        self.only_here.is_empty()
     }
 
-    /// Whether both are states of one conversation, as far as the records read so far say.
-    fn line(&self) -> Line {
-        match self.kinship {
-            Kinship::Same if !self.diverged && !self.partial => Line::Same,
-            _ => Line::Another,
-        }
+    /// Whether the messages so far are exactly those that are here, under the same numbers: what a restore leaves that was
+    /// interrupted.
+    pub(super) fn is_a_beginning(&mut self) -> bool {
+        let has_no_more = self.new.messages.is_empty() && self.removed.is_empty();
+        has_no_more && self.keeps_numbers && self.has_all()
     }
 
-    /// Handles one record. Returns it if it must be restored under its own sequence number.
+    /// Takes one message.
     pub(super) fn take(
         &mut self,
-        store: &FileConversationStore,
-        record: Record,
-        report: &mut ImportReport,
-    ) -> Result<Option<Record>> {
-        if self.is_exact() {
-            return Ok(Some(record));
-        }
-        let seq = record.name.seq;
-        if self.has_copies
-            && let Body::Message(message) = &record.body
-        {
-            self.roots.extend(Origin::of_stored(&self.scope, seq, message).map(|at| (seq, at)));
-        }
-        if seq > self.last {
-            if let Body::Forget(erased) = &record.body
-                && self.is_later()
-                && self.is_any_here(store, erased)?
-            {
-                // An export never deletes messages that are here.
-                self.diverged = true;
-            }
-            return match record.body {
-                _ if self.is_later() => Ok(Some(record)),
-                Body::Message(message) => self.add(seq, message, report).map(|()| None),
-                Body::Forget(_) => Ok(None),
-            };
-        }
-        let Body::Message(message) = record.body else {
-            if self.forgets.contains(&record.name) {
-                self.kinship = Kinship::Same;
-            } else if !self.erased.contains(seq) {
-                self.diverged = true;
-            }
-            return Ok(None);
-        };
-        match self.there(store, seq)? {
-            Some(there) if there.message == message && there.name == record.name => {
-                self.kinship = Kinship::Same;
-                self.held.push(seq);
-                report.already_there += 1;
-            }
-            Some(_) => {
-                self.diverged = true;
-                if self.kinship == Kinship::Unknown {
-                    self.kinship = Kinship::None;
-                }
-                self.add(seq, message, report)?;
-            }
-            // A missing message was forgotten if its number is in the list of forgotten ones. Otherwise it was lost, or
-            // was itself the record of something forgotten.
-            None if !self.erased.contains(seq) => {
-                self.held.push(seq);
-                self.diverged |= self.forgets.iter().any(|forget| forget.seq == seq);
-                self.add(seq, message, report)?;
-            }
-            None => self.missing.push((record.name, message)),
-        }
-        Ok(None)
-    }
-
-    /// Whether the conversation has any of these messages.
-    fn is_any_here(&self, store: &FileConversationStore, erased: &SeqSet) -> Result<bool> {
-        let had: SeqSet = std::iter::once(1..=self.last).collect();
-        let asked = had.without(&self.erased);
-        let asked = asked.without(&asked.without(erased));
-        let tail = store.reader().newest()?;
-        let mut any = false;
-        let state = LockedState { reader: store.reader(), tail: &tail };
-        ready(survey(&state, &asked, UnreadablePolicy::Refused, &mut |_| any = true))?;
-        Ok(any)
-    }
-
-    /// The message of a sequence number. Numbers must be asked for in ascending order.
-    fn there(
-        &mut self,
-        store: &FileConversationStore,
         seq: u64,
-    ) -> Result<Option<Arc<StoredMessage>>> {
-        if seq > self.read_to {
-            let end = seq.saturating_add(STRETCH - 1);
-            let (reading, _) = store.reader().read_kept(&RangeQuery::Seqs(seq..=end))?;
-            // An unreadable record may be the same message.
-            let refusal = reading.skipped.iter().find_map(crate::store::Finding::refusal);
-            if let Some(refusal) = refusal {
-                return Err(refusal);
-            }
-            self.near = reading.messages.into_iter().map(|stored| (stored.seq, stored)).collect();
-            self.read_to = end;
-        }
-        Ok(self.near.get(&seq).cloned())
-    }
-
-    fn add(&mut self, seq: u64, message: ChatMessage, report: &mut ImportReport) -> Result<()> {
-        let hides = |cleared: Cleared| {
-            seq <= cleared.seq || message.is_imported() && message.timestamp <= cleared.at
+        message: ChatMessage,
+        head: &Head,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let Some(origin) = Origin::of_stored(&self.scope, seq, &message) else {
+            let reason = RefusalReason::Unstorable("it cannot be written as JSON");
+            report.refused.push(Refusal::new(self.name(seq), reason));
+            return Ok(());
         };
-        let is_cleared = self.cleared.is_some_and(hides);
-        match self.imported(seq, message) {
-            Ok(imported) => {
-                if is_cleared {
-                    self.out_of_context.add(&imported);
-                }
-                self.new.messages.push(imported);
+        if let Some(origins) = &mut self.origins {
+            origins.insert(seq, origin);
+        }
+        let Some(number) = self.known.number(origin) else {
+            if self.known.has_forgotten(origin) {
+                report.forgotten += 1;
+                self.is_known_removed |= self.erased.contains(seq) && !message.is_imported();
+            } else if self.erased.contains(seq) {
+                self.removed.push((seq, message));
+            } else {
+                self.add(seq, message, origin, head);
             }
-            Err(reason) => {
-                report.refused.push(Refusal::new(format!("{}#{seq}", self.scope), reason))
-            }
+            return Ok(());
+        };
+        report.already_there += 1;
+        self.present.push(number);
+        self.keeps_numbers &= number == seq;
+        if hides(head, seq, &message) {
+            self.hidden.push(number);
+        }
+        if number == seq && !self.is_same && self.compared < COMPARED {
+            self.compared += 1;
+            let (here, _) = self.store.reader().read_kept(&RangeQuery::Seqs(seq..=seq))?;
+            self.is_same = here.messages.iter().any(|stored| stored.message == message);
         }
         Ok(())
     }
 
-    fn imported(&self, seq: u64, message: ChatMessage) -> Result<ImportedMessage, RefusalReason> {
-        let name = format!("{}#{seq}", self.scope);
-        // An imported message keeps its origin.
-        match Origin::of(&message) {
-            Some(origin) => Ok(ImportedMessage::known(name, message, origin)),
-            None => ImportedMessage::new(SOTTOVOCE, &name, "backup", message),
+    fn add(&mut self, seq: u64, message: ChatMessage, origin: Origin, head: &Head) {
+        let is_hidden = hides(head, seq, &message);
+        let imported = ImportedMessage::known(self.name(seq), message, origin);
+        if is_hidden {
+            self.out_of_context.add(&imported);
         }
+        self.new.messages.push(imported);
+    }
+
+    fn name(&self, seq: u64) -> String {
+        format!("{}#{seq}", self.scope)
     }
 
     /// Stores the new messages after the last record. Returns the settings that are left out.
     pub(super) fn end_records(
         &mut self,
         runtime: &Handle,
-        store: &FileConversationStore,
         head: &Head,
         report: &mut ImportReport,
     ) -> Result<Vec<LeftOut>> {
-        if self.is_exact() {
-            return Ok(Vec::new());
+        // In another state of this conversation, a number that was removed here is that message's.
+        let removed = std::mem::take(&mut self.removed);
+        if self.is_same || self.is_known_removed {
+            report.forgotten += removed.len();
+        } else {
+            for (seq, message) in removed {
+                if let Some(origin) = Origin::of_stored(&self.scope, seq, &message) {
+                    self.add(seq, message, origin, head);
+                }
+            }
         }
-        let here = runtime.block_on(known::forgotten(store))?;
-        self.sort_out_missing(&here, report)?;
-        let gone = ImportTombstones::parse(head.imports.as_deref().unwrap_or_default());
-        let gone = gone.map(|list| list.origins).unwrap_or_default();
-        report.removed += runtime.block_on(forget(store, &gone - &here.origins))?;
-        let is_any_left = report.already_there > 0 || !self.new.messages.is_empty();
+        let mut new = std::mem::replace(&mut self.new, ImportedMessages::new(SOTTOVOCE));
+        let is_any_left = report.already_there > 0 || !new.messages.is_empty();
+        let here = self.store.reader().settings()?;
+        let is_later = !head.partial && here.rev < head.profile.rev && self.has_all();
         let adoption = settings::Adoption {
-            line: if self.last == 0 { Line::Empty } else { self.line() },
-            is_later: self.is_later(),
-            have_met: self.have_met(runtime, store, head, report)?,
+            was_empty: self.was_empty,
+            is_same: self.is_same && !head.partial,
+            is_later,
+            have_met: report.already_there + report.forgotten > 0
+                || here.is_described_as(&head.profile),
             // A person who forgot all messages meant the title and notes too.
             is_forgotten: report.forgotten > 0 && !is_any_left,
         };
-        let left_out = runtime.block_on(settings::adopt(store, head, adoption))?;
-        let mut new = std::mem::replace(&mut self.new, ImportedMessages::new(SOTTOVOCE));
+        drop(here);
+        self.name_originals(&mut new);
         new.messages.sort_by_key(|imported| imported.message.timestamp);
+        let gone = ImportTombstones::parse(head.imports.as_deref().unwrap_or_default());
+        let gone: BTreeSet<_> = gone.map(|list| list.origins).unwrap_or_default();
+        let hidden = std::mem::take(&mut self.hidden);
         let cleared = std::mem::take(&mut self.out_of_context);
-        let roots = std::mem::take(&mut self.roots);
+        let (store, known) = (&self.store, &mut self.known);
         runtime.block_on(async {
+            report.removed += receive::forget(store, known, gone).await?;
+            let left_out = settings::adopt(store, head, adoption).await?;
+            if is_later && !hidden.is_empty() {
+                hide(store, hidden).await?;
+            }
             let cleared = cleared.begin(store, &new.messages).await?;
-            let copies = copies::split_off(&mut new);
-            report.add(new.import_into(store, |_| {}).await?);
-            report.add(copies::import(copies, &roots, store).await?);
-            cleared.end(store).await
-        })?;
-        Ok(left_out)
+            known.catch_up(store).await?;
+            report.add(new.take_into(store, known, |_| {}).await?);
+            cleared.end(store).await?;
+            Ok(left_out)
+        })
     }
 
-    /// Whether messages of the export are or were here, perhaps under other numbers. Only asks if it matters.
-    fn have_met(
-        &self,
-        runtime: &Handle,
-        store: &FileConversationStore,
-        head: &Head,
-        report: &ImportReport,
-    ) -> Result<bool> {
-        if report.already_there > 0 || store.reader().settings()?.is_described_as(&head.profile) {
-            return Ok(true);
+    /// Tells copies their originals, which have other numbers here.
+    fn name_originals(&mut self, new: &mut ImportedMessages) {
+        let origins = self.origins.take().unwrap_or_default();
+        for imported in &mut new.messages {
+            let original = imported.message.restored_from().map(|(_, number)| number);
+            imported.copy_of = original.and_then(|number| origins.get(&number).copied());
         }
-        let mut known = Known::default();
-        runtime.block_on(known.catch_up(store))?;
-        let was_here = |origin| known.has(origin) || known.has_forgotten(origin);
-        Ok(self.new.messages.iter().any(|imported| was_here(imported.origin())))
     }
 
-    /// Decides about the messages whose numbers were forgotten here. In another state of this conversation they are those
-    /// messages, in another conversation they may be any.
-    fn sort_out_missing(
-        &mut self,
-        forgotten: &ImportTombstones,
-        report: &mut ImportReport,
-    ) -> Result<()> {
-        let missing = std::mem::take(&mut self.missing);
-        let was_said_here = |(name, message): &(RecordName, ChatMessage)| {
-            Origin::of(message).is_none()
-                && Origin::at_home(&self.scope, name.seq, message)
-                    .is_ok_and(|origin| forgotten.has(origin))
-        };
-        if self.is_same() || missing.iter().any(was_said_here) {
-            report.forgotten += missing.len();
-            return Ok(());
-        }
-        missing.into_iter().try_for_each(|(name, message)| self.add(name.seq, message, report))
-    }
-
-    /// Holds a snapshot back until its messages have their new sequence numbers.
+    /// Holds a snapshot back until its messages have their new numbers.
     pub(super) fn keep_snapshot(&mut self, snapshot: Snapshot) {
         self.snapshots.push(snapshot);
     }
@@ -337,35 +234,36 @@ impl Merge {
     pub(super) fn save_snapshots(
         &mut self,
         runtime: &Handle,
-        store: &FileConversationStore,
         report: &mut ImportReport,
     ) -> Result<usize> {
         let snapshots = std::mem::take(&mut self.snapshots);
         let imported = snapshots.into_iter().map(|mut snapshot| {
             let saved = std::mem::take(&mut snapshot.messages);
-            let origins = saved
-                .into_iter()
-                .filter_map(|saved| self.imported(saved.seq, saved.message).ok())
-                .map(|imported| imported.origin())
-                .collect();
+            let origin =
+                |saved: SavedMessage| Origin::of_stored(&self.scope, saved.seq, &saved.message);
+            let origins = saved.into_iter().filter_map(origin).collect();
             let file = format!("{} snapshot {}", self.scope, snapshot.id);
             ImportedSnapshot::new(snapshot, file, origins)
         });
         let imported: Vec<_> = imported.collect();
-        runtime.block_on(snapshot::keep(store, imported, &mut report.refused))
+        runtime.block_on(snapshot::keep(&self.store, imported, &mut report.refused))
     }
 }
 
-/// Forgets the messages with these origins, and returns how many there were.
-async fn forget(store: &FileConversationStore, gone: BTreeSet<Origin>) -> Result<usize> {
-    if gone.is_empty() {
-        return Ok(0);
-    }
-    let mut known = Known::default();
-    known.catch_up(store).await?;
-    let seqs = known.numbers(&gone);
-    if seqs.is_empty() {
-        return Ok(0);
-    }
-    Ok(store.forget(&seqs).await?.removed.len())
+/// Leaves messages out of prompts, by number.
+async fn hide(store: &FileConversationStore, seqs: Vec<u64>) -> Result<()> {
+    change(store, move |profile| {
+        let shown: Vec<u64> =
+            seqs.iter().copied().filter(|seq| profile.may_be_context(*seq)).collect();
+        profile.prune(shown);
+    })
+    .await
+}
+
+/// Whether the export leaves a message out of prompts.
+fn hides(head: &Head, seq: u64, message: &ChatMessage) -> bool {
+    let is_cleared = |cleared: Cleared| {
+        seq <= cleared.seq || message.is_imported() && message.timestamp <= cleared.at
+    };
+    head.profile.cleared.is_some_and(is_cleared) || head.profile.is_pruned(seq)
 }

@@ -57,7 +57,10 @@ pub(super) struct Receiver {
 struct Current {
     store: FileConversationStore,
     head: Head,
-    merge: Merge,
+    /// `None` while an export is restored exactly.
+    merge: Option<Merge>,
+    /// Whether the settings here are the export's, so that a restore may have been interrupted.
+    may_go_on: bool,
     /// Records to be restored under their own sequence numbers, and the bytes of their text.
     waiting: Vec<Record>,
     bytes: usize,
@@ -110,16 +113,23 @@ impl Elements for Receiver {
         head.profile.tombstones_rev = (head.profile.tombstones() != Profile::default()).into();
         let was_gone = store.writer().blocking_lock().record_if_forgotten()?;
         let tail = store.reader().newest()?;
-        let merge = Merge::new(Scope::clone(store.scope()), &head, &tail);
-        if merge.is_exact() {
-            // Settings first, so that prompts never see messages that were cleared.
-            store.writer().blocking_lock().restore_profile(Profile::clone(&head.profile))?;
-            restore_documents(&self.runtime, &store, &head)?;
-        }
+        let may_go_on = !head.partial && *tail.profile == head.profile;
+        let is_fresh = tail.last_seq == 0 && tail.profile.rev == 0;
+        let is_exact = !head.partial && is_fresh || tail.last_seq == 0 && may_go_on;
+        let merge = match is_exact {
+            true => {
+                // Settings first, so that prompts never see messages that were cleared.
+                store.writer().blocking_lock().restore_profile(Profile::clone(&head.profile))?;
+                restore_documents(&self.runtime, &store, &head)?;
+                None
+            }
+            false => Some(Merge::new(&self.runtime, &store, &head, &tail)?),
+        };
         self.current = Some(Current {
             store,
             head,
             merge,
+            may_go_on,
             waiting: Vec::new(),
             bytes: 0,
             seen: tail.last_seq,
@@ -142,12 +152,20 @@ impl Elements for Receiver {
         if matches!(record.body, Body::Message(_)) {
             current.read += 1;
         }
-        if let Some(record) = current.merge.take(&current.store, record, &mut current.report)? {
-            if let Body::Message(message) = &record.body {
-                current.report.taken += 1;
-                current.bytes += message.content.len();
+        current.go_on_if_interrupted(record.name.seq);
+        match (&mut current.merge, record) {
+            (None, record) => {
+                if let Body::Message(message) = &record.body {
+                    current.report.taken += 1;
+                    current.bytes += message.content.len();
+                }
+                current.waiting.push(record);
             }
-            current.waiting.push(record);
+            (Some(merge), Record { name, body: Body::Message(message) }) => {
+                merge.take(name.seq, message, &current.head, &mut current.report)?;
+            }
+            // The export's list of what was forgotten says it of each message.
+            (Some(_), Record { body: Body::Forget(_), .. }) => {}
         }
         if current.waiting.len() >= TOGETHER || current.bytes >= TOGETHER_BYTES {
             current.put_back()?;
@@ -171,18 +189,21 @@ impl Elements for Receiver {
         let listed = profile.revision(&snapshot.id) == Some(snapshot.rev);
         let is_lost =
             listed && current.store.reader().folder.snapshots.link_count(&snapshot.id)? == 0;
-        if current.merge.is_exact() || is_lost {
-            current.store.writer().blocking_lock().restore_snapshot(&snapshot)?;
-            current.snapshots += 1;
-        } else if current.merge.is_same() && !known {
-            match runtime.block_on(current.store.save_snapshot(snapshot)) {
-                Ok(()) => current.snapshots += 1,
-                // All its messages were forgotten here.
-                Err(Error::EmptySnapshot) => {}
-                Err(error) => return Err(error),
+        match &mut current.merge {
+            Some(_) if known && !is_lost => {}
+            Some(merge) if !is_lost && merge.is_same() => {
+                match runtime.block_on(current.store.save_snapshot(snapshot)) {
+                    Ok(()) => current.snapshots += 1,
+                    // All its messages were forgotten here.
+                    Err(Error::EmptySnapshot) => {}
+                    Err(error) => return Err(error),
+                }
             }
-        } else if !known {
-            current.merge.keep_snapshot(snapshot);
+            Some(merge) if !is_lost => merge.keep_snapshot(snapshot),
+            _ => {
+                current.store.writer().blocking_lock().restore_snapshot(&snapshot)?;
+                current.snapshots += 1;
+            }
         }
         Ok(())
     }
@@ -205,7 +226,7 @@ impl Elements for Receiver {
                 current.artifacts += usize::from(put_back);
                 return Ok(());
             }
-            None if current.merge.is_exact() => {
+            None if current.merge.is_none() => {
                 let reason = "an artifact of the export is in no list";
                 return Err(Error::InvalidMessage { reason });
             }
@@ -222,7 +243,9 @@ impl Elements for Receiver {
         let runtime = self.runtime.clone();
         self.current()?.settle(&runtime)?;
         let Some(mut current) = self.current.take() else { return Ok(()) };
-        let saved = current.merge.save_snapshots(&runtime, &current.store, &mut current.report)?;
+        if let Some(merge) = &mut current.merge {
+            current.snapshots += merge.save_snapshots(&runtime, &mut current.report)?;
+        }
         if self.with_limits {
             current.set_limits(&runtime)?;
         }
@@ -232,7 +255,7 @@ impl Elements for Receiver {
             thread: None,
             messages: current.report.sorted(),
             expired: current.store.reader().has_expired()?,
-            snapshots: current.snapshots + saved,
+            snapshots: current.snapshots,
             artifacts: current.artifacts,
             left_out: current.left_out,
             limits: stats.retention,
@@ -276,6 +299,16 @@ impl Head {
 }
 
 impl Current {
+    /// Restores exactly from the first record on that is not here, if a restore of the same export was interrupted.
+    fn go_on_if_interrupted(&mut self, seq: u64) {
+        if seq <= self.seen || !std::mem::take(&mut self.may_go_on) {
+            return;
+        }
+        if self.merge.as_mut().is_some_and(Merge::is_a_beginning) {
+            self.merge = None;
+        }
+    }
+
     /// Restores the waiting records.
     fn put_back(&mut self) -> Result<()> {
         let records = std::mem::take(&mut self.waiting);
@@ -298,13 +331,11 @@ impl Current {
             return Ok(());
         }
         self.put_back()?;
-        let (store, head) = (&self.store, &self.head);
-        self.left_out = self.merge.end_records(runtime, store, head, &mut self.report)?;
-        if self.merge.is_exact() {
-            store.writer().blocking_lock().clamp_profile()?;
-        } else if self.merge.is_later() {
-            store.writer().blocking_lock().merge_newer_profile(&head.profile)?;
-            restore_documents(runtime, store, head)?;
+        match &mut self.merge {
+            None => self.store.writer().blocking_lock().clamp_profile()?,
+            Some(merge) => {
+                self.left_out = merge.end_records(runtime, &self.head, &mut self.report)?;
+            }
         }
         Ok(())
     }

@@ -4,24 +4,17 @@ use crate::error::Result;
 use crate::store::record::persona::AssignedPersona;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 use crate::transfer::import::backup::parse::Head;
-use crate::transfer::import::{ImportedLimits, LeftOut, presets};
-
-/// How a conversation and an export are related.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
-    /// The conversation is empty.
-    Empty,
-    /// Both are states of one conversation.
-    Same,
-    /// They are different conversations, or have diverged.
-    Another,
-}
+use crate::transfer::import::{ImportedFacts, ImportedLimits, LeftOut, presets};
+use crate::transfer::settings::change;
 
 /// What the records have shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Adoption {
-    pub(super) line: Line,
-    /// Whether the export has everything that is here, so that its settings replace those here.
+    /// Whether the conversation was empty.
+    pub(super) was_empty: bool,
+    /// Whether both are states of one conversation.
+    pub(super) is_same: bool,
+    /// Whether the export has everything that is here, and newer settings.
     pub(super) is_later: bool,
     /// Whether messages of the export were here before.
     pub(super) have_met: bool,
@@ -30,14 +23,13 @@ pub(super) struct Adoption {
 }
 
 /// Merges the title, tags and notes, and fills settings that are empty: presets, and the persona of a conversation that was
-/// empty or lost its own.
-/// Returns what is left out.
+/// empty, lost its own or got one since. Returns what is left out.
 pub(super) async fn adopt(
     store: &FileConversationStore,
     head: &Head,
     adoption: Adoption,
 ) -> Result<Vec<LeftOut>> {
-    let Adoption { line, is_later, have_met, is_forgotten } = adoption;
+    let Adoption { was_empty, is_same, is_later, have_met, is_forgotten } = adoption;
     let (here, mut there) = (store.profile().await?, Profile::clone(&head.profile));
     let mut left_out = Vec::new();
     let limits = limits(&there);
@@ -47,12 +39,10 @@ pub(super) async fn adopt(
     if is_forgotten {
         there.clear_metadata();
     }
-    let takes_settings = is_later && here.rev < there.rev;
-    let lost = line == Line::Same && here.were_lost;
     if let Some(theirs) = there.assigned_persona.clone() {
-        let is_welcome = line == Line::Empty || lost || takes_settings;
+        let is_welcome = was_empty || is_same && (here.were_lost || is_later);
         let is_left_out = match &here.assigned_persona {
-            Some(own) => line != Line::Same && own.persona != theirs.persona,
+            Some(own) => !is_same && own.persona != theirs.persona,
             None => !is_welcome,
         };
         if is_left_out {
@@ -61,30 +51,22 @@ pub(super) async fn adopt(
         there.assigned_persona =
             Some(theirs).filter(|_| here.assigned_persona.is_none() && is_welcome);
     }
-    if takes_settings {
-        return Ok(left_out);
-    }
     let presets = std::mem::take(&mut there.presets);
-    let mut after = Profile::clone(&here);
-    let others = presets::merge(&mut after, presets.clone());
+    let others = presets::merge(&mut Profile::clone(&here), presets.clone());
     left_out.extend(others.into_iter().map(|id| LeftOut::Preset { id }));
+    let mut facts = ImportedFacts::default();
+    facts.created_at = there.created_at;
+    facts.spent = there.imported_cost;
+    facts.assigned_persona = there.assigned_persona.take().map(AssignedPersona::in_force);
     let adopted = move |profile: &mut Profile| {
         if !is_forgotten {
             profile.merge_description(&there, have_met);
         }
-        if profile.assigned_persona.is_none()
-            && let Some(assigned_persona) = there.assigned_persona.clone()
-        {
-            profile.assigned_persona = Some(AssignedPersona::in_force(assigned_persona));
-            profile.were_lost = false;
-        }
+        facts.add_to(profile);
+        profile.were_lost &= profile.assigned_persona.is_none();
         presets::merge(profile, presets.clone());
     };
-    adopted.clone()(&mut after);
-    // An unchanged profile is not written, since that would create the conversation.
-    if after != *here {
-        store.change_profile(Box::new(adopted)).await?;
-    }
+    change(store, adopted).await?;
     Ok(left_out)
 }
 

@@ -139,7 +139,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 let asked = kept.clone().map_or_else(|| utterance.into(), Utterance::from);
                 let (prompt, receipt) = conversation.prompt(asked).await?;
                 output::skipped(&receipt.skipped);
-                request = Some(config.renderer(config.renderer_kind()).render(&prompt));
+                request = Some(config.renderer().render(&prompt));
             }
             return say_missing(session, kept.as_deref(), &missing, request);
         }

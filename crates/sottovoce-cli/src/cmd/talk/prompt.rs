@@ -3,8 +3,9 @@
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::config::RendererKind;
-use sottovoce::model::OllamaPromptRenderer;
+use sottovoce::model::{
+    OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
+};
 use sottovoce::prompt::Receipt;
 
 use crate::cmd::memory::stats::moment;
@@ -65,13 +66,15 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let conversation = session.conversation_from(&config, store, args.clean).await?;
     let (prompt, receipt) = conversation.prompt(text.as_str()).await?;
     output::skipped(&receipt.skipped);
-    let kind = match args.renderer {
-        None => config.renderer_kind(),
-        Some(Renderer::OllamaChat) => RendererKind::OllamaChat,
-        Some(Renderer::OllamaGenerate | Renderer::Text) => RendererKind::OllamaGenerate,
-        Some(Renderer::OpenaiChat) => RendererKind::OpenAiChat,
+    let options = config.model_options();
+    let request = match args.renderer {
+        None => config.renderer().render(&prompt),
+        Some(Renderer::OllamaChat) => OllamaChatRenderer::new(options).render(&prompt),
+        Some(Renderer::OllamaGenerate | Renderer::Text) => {
+            OllamaPromptRenderer::new(options).render(&prompt)
+        }
+        Some(Renderer::OpenaiChat) => OpenAiChatRenderer::new(options).render(&prompt),
     };
-    let request = config.renderer(kind).render(&prompt);
     if session.json && args.explain {
         let body = output::raw_json(request.body)?;
         let receipt = output::raw_json(finding_advice::receipt_json(&receipt)?)?;
