@@ -72,9 +72,6 @@ const CONVERSATION: [&str; 7] =
 /// Files that only tests compile, besides those in folders called `tests`.
 const TEST_MODULES: [&str; 2] = ["directory/contract.rs", "fuzzing.rs"];
 
-/// The most source files in a folder.
-const FILES_PER_FOLDER: usize = 16;
-
 /// The most lines of code in a file.
 const LINES_PER_FILE: usize = 400;
 
@@ -221,17 +218,12 @@ fn only_the_directory_module_touches_files_and_only_the_clock_asks_the_time() {
 }
 
 #[test]
-fn files_and_folders_stay_small_and_modules_have_no_mod_rs() {
+fn files_stay_small_and_modules_have_no_mod_rs() {
     for src in crates() {
-        let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
         for path in sources(&src) {
             assert!(!path.ends_with("mod.rs"), "{}", path.display());
             let lines = code(&path).lines().count();
             assert!(lines <= LINES_PER_FILE, "{} has {lines} lines of code", path.display());
-            *folders.entry(path.parent().unwrap().to_owned()).or_default() += 1;
-        }
-        for (folder, count) in folders {
-            assert!(count <= FILES_PER_FOLDER, "{} has {count} files", folder.display());
         }
     }
 }
