@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use crate::cmd::append::rows::{Rows, refused};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output;
+use crate::output::{self, MessageRow};
 use crate::session::{Session, words};
 
 /// Messages that the reading thread hands over together.
@@ -113,12 +113,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let conversation = session.conversation(&config, Arc::new(store.clone()))?;
     let message = shortened(&conversation, message).await?;
     let stored = store.append_message(message).await?;
-    if session.json {
-        output::message(&stored, true)?;
-    } else {
-        output::note(&format!("sealed as number {}: {}", stored.seq, stored.file_name()));
-    }
-    Ok(Exit::Done)
+    session.tell(MessageRow::of(&stored), || {
+        format!("sealed as number {}: {}", stored.seq, stored.file_name())
+    })
 }
 
 /// Shortens a tool result as a conversation does: a long one becomes an artifact.
@@ -284,7 +281,6 @@ fn concerns_message(error: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

@@ -143,16 +143,14 @@ fn export(session: &Session, args: ExportArgs) -> Outcome {
                 "name a file that does not exist; nothing is overwritten",
             ));
         }
-        if session.json {
-            output::json(&object!("id": key.id(), "file": file))?;
-        } else {
-            output::note(&format!("wrote key {} to {}", key.id(), file.display()));
-            output::note(
-                "anyone who has this file can read everything: move it away from this machine",
-            );
-            output::note(&format!("`sottovoce key check --key-file {}` tries it", file.display()));
-        }
-        return Ok(Exit::Done);
+        return session.tell(object!("id": key.id(), "file": file), || {
+            let (id, file) = (key.id(), file.display());
+            format!(
+                "wrote key {id} to {file}\n\
+                 anyone who has this file can read everything: move it away from this machine\n\
+                 `sottovoce key check --key-file {file}` tries it"
+            )
+        });
     }
     if !args.yes && !confirmed()? {
         output::note("nothing was shown");

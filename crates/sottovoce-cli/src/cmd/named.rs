@@ -318,26 +318,18 @@ async fn update(session: &Session, args: UpdateArgs) -> Outcome {
     }
     let (contexts, found) = session.find_context(&session.config()?, &args.target).await?;
     let changed = contexts.update(&found.id, change).await?;
-    if session.json {
-        show(session, &changed)?;
-    } else {
-        let (state, _) = state(&changed);
-        let expiry = expiry(session, &changed);
-        output::note(&format!("changed the context {}; it is {state} and {expiry}", changed.id));
-    }
-    Ok(Exit::Done)
+    session.tell(context_row(&changed), || {
+        let (id, (state, _), expiry) = (&changed.id, state(&changed), expiry(session, &changed));
+        format!("changed the context {id}; it is {state} and {expiry}")
+    })
 }
 
 async fn extend(session: &Session, args: &ExtendArgs) -> Outcome {
     let (contexts, found) = session.find_context(&session.config()?, &args.target).await?;
     let extended = contexts.extend(&found.id, args.days).await?;
-    if session.json {
-        show(session, &extended)?;
-    } else {
-        let expiry = expiry(session, &extended);
-        output::note(&format!("the context {} {expiry}", extended.id));
-    }
-    Ok(Exit::Done)
+    session.tell(context_row(&extended), || {
+        format!("the context {} {}", extended.id, expiry(session, &extended))
+    })
 }
 
 const DELETE_HELP: &str = "\
@@ -387,26 +379,21 @@ async fn delete(session: &Session, args: &DeleteArgs) -> Outcome {
             None
         }
     };
-    if session.json {
-        output::json(&object!("id": id, "removed": args.now, "backup": backup))?;
-        return Ok(Exit::Done);
-    }
-    match backup {
-        Some(backup) => {
-            output::note(&format!(
-                "removed the context {id}; `sottovoce import backup` brings it back from"
-            ));
-            output::line(backup.to_string_lossy())?;
+    let row = object!("id": id, "removed": args.now, "backup": backup);
+    session.tell(row, || match backup {
+        Some(_) => {
+            format!("removed the context {id}; `sottovoce import backup` brings it back from")
         }
         None => {
             let days = output::counted(config.personas.remove_after_days.into(), "day");
-            output::note(&format!(
-                "deleted the context {id}; `sottovoce cleanup` removes it after {days}"
-            ));
-            output::note(&format!(
-                "until then `sottovoce context update {id} --active true` takes it back"
-            ));
+            format!(
+                "deleted the context {id}; `sottovoce cleanup` removes it after {days}\n\
+                 until then `sottovoce context update {id} --active true` takes it back"
+            )
         }
+    })?;
+    if let Some(backup) = backup.filter(|_| !session.json) {
+        output::line(backup.to_string_lossy())?;
     }
     Ok(Exit::Done)
 }

@@ -9,7 +9,7 @@ use crate::cmd::append::parse_note;
 use crate::cmd::traits::{Traits, made, row, show_persona, with_persona};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::table::{self, Cell};
-use crate::output::{self, BOLD, DIM, GOOD, moment, object};
+use crate::output::{self, BOLD, DIM, GOOD, Object, moment, object};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -200,13 +200,12 @@ async fn create(session: &Session, args: CreateArgs) -> Outcome {
     // Check before a key is created for it.
     preset.check()?;
     let made = session.contexts_or_make(&config)?.create_preset(preset).await?;
-    if session.json {
-        show_preset(session, &made)?;
-        return Ok(Exit::Done);
+    if !session.json {
+        output::line(&made.id)?;
     }
-    output::line(&made.id)?;
-    output::note(&format!("`sottovoce context create --preset {}` makes a context of it", made.id));
-    Ok(Exit::Done)
+    session.tell(preset_row(&made), || {
+        format!("`sottovoce context create --preset {}` makes a context of it", made.id)
+    })
 }
 
 fn own_preset(change: &PersonaChange) -> Result<Preset, Failure> {
@@ -282,12 +281,7 @@ async fn edit(session: &Session, args: EditArgs) -> Outcome {
     }
     let contexts = session.contexts_or_make(&config)?;
     let changed = contexts.update_preset(&preset.id, change).await?;
-    if session.json {
-        show_preset(session, &changed)?;
-    } else {
-        output::note(&format!("changed the preset {}", changed.id));
-    }
-    Ok(Exit::Done)
+    session.tell(preset_row(&changed), || format!("changed the preset {}", changed.id))
 }
 
 /// Deletes a preset; for a built-in one, undoes the changes
@@ -334,7 +328,8 @@ async fn delete(session: &Session, args: &DeleteArgs) -> Outcome {
     })
 }
 
-fn preset_json(preset: &Preset) -> io::Result<()> {
+/// A preset in JSON.
+fn preset_row(preset: &Preset) -> Object {
     let row = object!(
         "id": preset.id, "name": preset.name, "description": preset.description,
     );
@@ -342,12 +337,12 @@ fn preset_json(preset: &Preset) -> io::Result<()> {
         .and("isActive", &preset.is_active)
         .and("isBuiltIn", &preset.is_built_in())
         .and("metadata", &preset.metadata);
-    output::json(&row.and("createdAt", &preset.created_at).and("updatedAt", &preset.updated_at))
+    row.and("createdAt", &preset.created_at).and("updatedAt", &preset.updated_at)
 }
 
 fn list_presets(session: &Session, presets: &[Preset]) -> io::Result<()> {
     if session.json {
-        return presets.iter().try_for_each(preset_json);
+        return presets.iter().try_for_each(|preset| output::json(&preset_row(preset)));
     }
     if presets.is_empty() {
         return Ok(());
@@ -365,7 +360,7 @@ fn list_presets(session: &Session, presets: &[Preset]) -> io::Result<()> {
 /// Shows all fields of a preset.
 fn show_preset(session: &Session, preset: &Preset) -> io::Result<()> {
     if session.json {
-        return preset_json(preset);
+        return output::json(&preset_row(preset));
     }
     let changed = preset.updated_at.is_some();
     let origin = match (preset.is_built_in(), changed) {

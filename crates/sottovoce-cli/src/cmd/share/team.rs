@@ -174,18 +174,11 @@ async fn create(session: &Session, args: CreateArgs) -> Outcome {
     let link = link::read(&args.link)?;
     let called = args.called.unwrap_or_else(link::user_name);
     new_teams(session)?.create(&link, &args.name, &called).await?;
-    if session.json {
-        output::json(&object!("team": args.name, "address": link.address()))?;
-    } else {
-        output::note(&output::one_line(&format!(
-            "the team {} is there, and {called} owns it",
-            args.name
-        )));
-        output::note(
-            "`sottovoce team share NAME` shares a conversation; `sottovoce team invite NAME` lets somebody in",
-        );
-    }
-    Ok(Exit::Done)
+    session.tell(object!("team": args.name, "address": link.address()), || {
+        let there = format!("the team {} is there, and {called} owns it", args.name);
+        let next = "`sottovoce team share NAME` shares a conversation; `sottovoce team invite NAME` lets somebody in";
+        format!("{}\n{next}", output::one_line(&there))
+    })
 }
 
 /// Accepts a link: becomes a member of its team, or gets more of its conversations
@@ -208,22 +201,18 @@ async fn join(session: &Session, args: JoinArgs) -> Outcome {
     let called = args.called.unwrap_or_else(link::user_name);
     let joined = new_teams(session)?.join(&link, &called).await?;
     let conversations: Vec<String> = joined.conversations.iter().map(ToString::to_string).collect();
-    if session.json {
-        output::json(&object!(
-            "team": joined.team, "isNew": joined.is_new, "conversations": conversations,
-        ))?;
-        return Ok(Exit::Done);
-    }
-    let welcome = match joined.is_new {
-        true => format!("joined the team {} as {called}", joined.team),
-        false => format!("the link of the team {} is accepted", joined.team),
-    };
-    output::note(&output::one_line(&welcome));
-    for conversation in conversations {
-        output::note(&format!("shared: {}", output::one_line(&conversation)));
-    }
-    output::note("`sottovoce team sync` brings what was written");
-    Ok(Exit::Done)
+    let row = object!(
+        "team": joined.team, "isNew": joined.is_new, "conversations": conversations,
+    );
+    session.tell(row, || {
+        let mut lines = vec![match joined.is_new {
+            true => format!("joined the team {} as {called}", joined.team),
+            false => format!("the link of the team {} is accepted", joined.team),
+        }];
+        lines.extend(conversations.iter().map(|conversation| format!("shared: {conversation}")));
+        lines.push("`sottovoce team sync` brings what was written".to_owned());
+        lines.iter().map(|line| output::one_line(line)).collect::<Vec<_>>().join("\n")
+    })
 }
 
 /// Shares a named conversation: everything in it, and what is said from now on
