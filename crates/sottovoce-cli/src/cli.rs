@@ -77,32 +77,32 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    Ask(cmd::talk::ask::Args),
-    Chat(cmd::talk::chat::Args),
-    Prompt(cmd::talk::prompt::Args),
-    Append(cmd::memory::append::Args),
-    Tail(cmd::memory::tail::Args),
-    Recall(cmd::memory::recall::Args),
-    Search(cmd::memory::search::Args),
+    Ask(cmd::ask::Args),
+    Chat(cmd::chat::Args),
+    Prompt(cmd::prompt::Args),
+    Append(cmd::append::Args),
+    Tail(cmd::tail::Args),
+    Recall(cmd::recall::Args),
+    Search(cmd::search::Args),
     /// Clears the context: later prompts hold nothing that was said so far
     ///
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
     /// chat, clears anything. Spoken text never does.
-    Clear(cmd::forgetting::clear::Args),
-    Persona(cmd::memory::persona::Args),
-    Context(cmd::memory::context::Args),
-    Prune(cmd::forgetting::prune::Args),
-    Compact(cmd::forgetting::compact::Args),
-    Snapshot(cmd::memory::snapshot::Args),
-    Artifact(cmd::memory::artifact::Args),
-    Forget(cmd::forgetting::forget::Args),
+    Clear(cmd::clear::Args),
+    Persona(cmd::persona::Args),
+    Context(cmd::context::Args),
+    Prune(cmd::prune::Args),
+    Compact(cmd::compact::Args),
+    Snapshot(cmd::snapshot::Args),
+    Artifact(cmd::artifact::Args),
+    Forget(cmd::forget::Args),
     /// Lists the conversations and their sizes
     Scopes,
-    Conversations(cmd::memory::conversations::Args),
-    Stats(cmd::memory::stats::Args),
-    Settings(cmd::forgetting::settings::Args),
-    Cleanup(cmd::forgetting::cleanup::Args),
-    Export(cmd::backup::export::Args),
+    Conversations(cmd::conversations::Args),
+    Stats(cmd::stats::Args),
+    Settings(cmd::settings::Args),
+    Cleanup(cmd::cleanup::Args),
+    Export(cmd::export::Args),
     Import(cmd::import::Args),
     #[cfg(feature = "sync")]
     Sync(cmd::share::sync::Args),
@@ -110,9 +110,9 @@ pub(crate) enum Command {
     Device(cmd::share::device::Args),
     #[cfg(feature = "team")]
     Team(cmd::share::team::Args),
-    Verify(cmd::maintenance::verify::Args),
-    Pack(cmd::maintenance::pack::Args),
-    Repair(cmd::maintenance::repair::Args),
+    Verify(cmd::verify::Args),
+    Pack(cmd::repair::PackArgs),
+    Repair(cmd::repair::Args),
     /// Lists the models on the server
     ///
     /// A star marks the configured one.
@@ -127,15 +127,15 @@ pub(crate) enum Command {
     Wyoming(cmd::wyoming::Args),
     #[cfg(feature = "page")]
     Page(cmd::page::Args),
-    Init(cmd::maintenance::init::Args),
-    Key(cmd::backup::key::Args),
-    Rekey(cmd::maintenance::rekey::Args),
-    Doctor(cmd::maintenance::doctor::Args),
+    Init(cmd::key::InitArgs),
+    Key(cmd::key::Args),
+    Rekey(cmd::rekey::Args),
+    Doctor(cmd::doctor::Args),
     /// Shows every setting with its value and origin
     Config,
-    Completions(cmd::maintenance::completions::Args),
+    Completions(cmd::program::CompletionsArgs),
     #[command(hide = true)]
-    Man(cmd::maintenance::man::Args),
+    Man(cmd::program::ManArgs),
 }
 
 impl Command {

@@ -1,22 +1,47 @@
-//! The commands: one file each, in the groups of `--help`.
+//! The commands: one file each.
 
-pub(crate) mod backup;
-pub(crate) mod forgetting;
+pub(crate) mod append;
+pub(crate) mod artifact;
+pub(crate) mod ask;
+pub(crate) mod chat;
+pub(crate) mod cleanup;
+pub(crate) mod clear;
+pub(crate) mod compact;
+pub(crate) mod context;
+pub(crate) mod conversations;
+pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod forget;
 pub(crate) mod import;
-pub(crate) mod maintenance;
+pub(crate) mod key;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
-pub(crate) mod memory;
+pub(crate) mod models;
+pub(crate) mod named;
 #[cfg(feature = "page")]
 pub(crate) mod page;
+pub(crate) mod persona;
+pub(crate) mod program;
+pub(crate) mod prompt;
+pub(crate) mod prune;
+pub(crate) mod recall;
+pub(crate) mod rekey;
+pub(crate) mod repair;
+pub(crate) mod reply;
+pub(crate) mod search;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 #[cfg(any(feature = "mcp", feature = "page", feature = "serve", feature = "wyoming"))]
 pub(crate) mod servers;
+pub(crate) mod settings;
 #[cfg(feature = "sync")]
 pub(crate) mod share;
-pub(crate) mod talk;
+pub(crate) mod snapshot;
+pub(crate) mod stats;
+pub(crate) mod tail;
+pub(crate) mod traits;
 #[cfg(feature = "up")]
 pub(crate) mod up;
+pub(crate) mod verify;
 #[cfg(feature = "wyoming")]
 pub(crate) mod wyoming;

@@ -1,18 +1,10 @@
 //! Exit codes and error reports.
 
-mod advice;
-#[cfg(feature = "sync")]
-mod sync;
-
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sottovoce::persona::PersonaFailure;
-use sottovoce::with_causes;
-
-use crate::output;
-pub(crate) use advice::help;
 
 pub(crate) type Outcome = Result<Exit, Failure>;
 
@@ -103,9 +95,9 @@ impl Failure {
             _ if self.is_broken_pipe() => Exit::Done,
             Self::Library(error) => code(error),
             #[cfg(feature = "sync")]
-            Self::Sync(error) => sync::code(error),
+            Self::Sync(error) => sync_code(error),
             #[cfg(feature = "team")]
-            Self::Team(error) => sync::code_of_team(error),
+            Self::Team(error) => team_code(error),
             Self::Nothing { .. } => Exit::Done,
             Self::NotFound { .. } => Exit::Failed,
             Self::Input { .. } => Exit::Misused,
@@ -115,7 +107,7 @@ impl Failure {
     }
 
     /// Whether the reader of the output has closed it, as `head` does.
-    fn is_broken_pipe(&self) -> bool {
+    pub(crate) fn is_broken_pipe(&self) -> bool {
         let cause = match self {
             Self::Library(error) => std::error::Error::source(error),
             Self::Io(error) => return error.kind() == io::ErrorKind::BrokenPipe,
@@ -124,25 +116,6 @@ impl Failure {
         cause
             .and_then(|cause| cause.downcast_ref::<io::Error>())
             .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    }
-
-    /// Prints on standard error, in one line each, what is wrong and what to do.
-    pub(crate) fn report(&self) {
-        match self {
-            _ if self.is_broken_pipe() => {}
-            Self::Library(error) => output::error(&with_causes(error), help(error)),
-            #[cfg(feature = "sync")]
-            Self::Sync(error) => output::error(&with_causes(error), sync::help(error)),
-            #[cfg(feature = "team")]
-            Self::Team(error) => output::error(&with_causes(error), sync::help_of_team(error)),
-            Self::Nothing { folder } => {
-                output::note(&format!("nothing is remembered yet in {}", folder.display()));
-            }
-            Self::Interrupted("") => {}
-            Self::Interrupted(kept) => output::note(&format!("interrupted; {kept}")),
-            Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),
-            Self::Input { what, help } | Self::NotFound { what, help } => output::error(what, help),
-        }
     }
 }
 
@@ -166,6 +139,30 @@ pub(crate) fn code(error: &sottovoce::Error) -> Exit {
         Model { .. } => Exit::Model,
         // A field outside its limits is a usage error, as for an option.
         Persona(PersonaFailure::Invalid { .. }) => Exit::Misused,
+        _ => Exit::Failed,
+    }
+}
+
+/// The exit code for an error of syncing.
+#[cfg(feature = "sync")]
+fn sync_code(error: &sottovoce_sync::SyncError) -> Exit {
+    use sottovoce_sync::{Failure as _, SyncError};
+    match error {
+        error if error.is_transient() => Exit::Later,
+        SyncError::Store(error) => code(error),
+        SyncError::InvalidCode { .. } => Exit::Misused,
+        SyncError::Remote(error) if crate::advice::is_of_the_address(error) => Exit::Misused,
+        _ => Exit::Failed,
+    }
+}
+
+/// The exit code for an error of a team.
+#[cfg(feature = "team")]
+fn team_code(error: &sottovoce_team::TeamError) -> Exit {
+    use sottovoce_team::TeamError;
+    match error {
+        TeamError::Sync(error) => sync_code(error),
+        TeamError::InvalidLink { .. } => Exit::Misused,
         _ => Exit::Failed,
     }
 }

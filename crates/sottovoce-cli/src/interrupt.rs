@@ -2,9 +2,11 @@
 
 use std::io;
 
+use indicatif::ProgressBar;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Failure;
+use crate::output;
 
 /// The kind of signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,4 +84,18 @@ impl Interrupt {
             done = work => Ok(done),
         }
     }
+}
+
+/// Runs work with a progress bar, until it is done or a signal comes: the note on what is `kept` then may be empty.
+pub(crate) async fn attended<T>(
+    what: &'static str,
+    total: Option<u64>,
+    kept: &'static str,
+    work: impl AsyncFnOnce(&ProgressBar) -> T,
+) -> Result<T, Failure> {
+    let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
+    let bar = output::progress(total, what);
+    let done = interrupt.or(kept, work(&bar)).await;
+    bar.finish_and_clear();
+    done
 }

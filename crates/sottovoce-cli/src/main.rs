@@ -1,17 +1,15 @@
 //! `sottovoce`, the command line of the library of the same name.
 
+mod advice;
 mod cli;
 mod cmd;
 mod exit;
-mod hidden;
-mod history_options;
 mod interrupt;
-mod no_model;
 mod open_files;
 mod output;
 mod own_settings;
-mod passphrase;
 mod private_file;
+mod secret;
 mod session;
 
 use std::process::ExitCode;
@@ -23,7 +21,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use cli::{Cli, Command, complete, help, mistyped, whose};
-use exit::{Failure, Outcome};
+use exit::Outcome;
 use session::Session;
 use sottovoce::Scope;
 
@@ -73,7 +71,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code.into(),
         Err(failure) => {
-            failure.report();
+            output::failure(&failure);
             failure.code().into()
         }
     }
@@ -95,32 +93,32 @@ async fn run(cli: Cli) -> Outcome {
         (None, Some(name), None) => session.scope_of_context(name).await?,
         _ => {
             let what = "--scope, --context and --user with --room each select a conversation";
-            return Err(Failure::input(what, "give one of them"));
+            return Err(exit::Failure::input(what, "give one of them"));
         }
     };
     // In boxes, the largest ones need no room on the stack while another runs.
     match cli.command {
-        Command::Ask(args) => cmd::talk::ask::run(&session, args).await,
-        Command::Chat(args) => cmd::talk::chat::run(&session, args).await,
-        Command::Prompt(args) => cmd::talk::prompt::run(&session, args).await,
-        Command::Append(args) => cmd::memory::append::run(&session, args).await,
-        Command::Tail(args) => cmd::memory::tail::run(&session, args).await,
-        Command::Recall(args) => cmd::memory::recall::run(&session, args).await,
-        Command::Search(args) => cmd::memory::search::run(&session, args).await,
-        Command::Clear(args) => cmd::forgetting::clear::run(&session, &args).await,
-        Command::Persona(args) => cmd::memory::persona::run(&session, args).await,
-        Command::Context(args) => cmd::memory::context::run(&session, args).await,
-        Command::Prune(args) => cmd::forgetting::prune::run(&session, args).await,
-        Command::Compact(args) => cmd::forgetting::compact::run(&session, args).await,
-        Command::Snapshot(args) => cmd::memory::snapshot::run(&session, args).await,
-        Command::Artifact(args) => cmd::memory::artifact::run(&session, args).await,
-        Command::Forget(args) => cmd::forgetting::forget::run(&session, args).await,
-        Command::Scopes => cmd::memory::scopes::run(&session).await,
-        Command::Conversations(args) => cmd::memory::conversations::run(&session, args).await,
-        Command::Stats(args) => cmd::memory::stats::run(&session, args).await,
-        Command::Settings(args) => cmd::forgetting::settings::run(&session, args).await,
-        Command::Cleanup(args) => cmd::forgetting::cleanup::run(&session, args).await,
-        Command::Export(args) => cmd::backup::export::run(&session, args).await,
+        Command::Ask(args) => cmd::ask::run(&session, args).await,
+        Command::Chat(args) => cmd::chat::run(&session, args).await,
+        Command::Prompt(args) => cmd::prompt::run(&session, args).await,
+        Command::Append(args) => cmd::append::run(&session, args).await,
+        Command::Tail(args) => cmd::tail::run(&session, args).await,
+        Command::Recall(args) => cmd::recall::run(&session, args).await,
+        Command::Search(args) => cmd::search::run(&session, args).await,
+        Command::Clear(args) => cmd::clear::run(&session, &args).await,
+        Command::Persona(args) => cmd::persona::run(&session, args).await,
+        Command::Context(args) => cmd::context::run(&session, args).await,
+        Command::Prune(args) => cmd::prune::run(&session, args).await,
+        Command::Compact(args) => cmd::compact::run(&session, args).await,
+        Command::Snapshot(args) => cmd::snapshot::run(&session, args).await,
+        Command::Artifact(args) => cmd::artifact::run(&session, args).await,
+        Command::Forget(args) => cmd::forget::run(&session, args).await,
+        Command::Scopes => cmd::conversations::run_scopes(&session).await,
+        Command::Conversations(args) => cmd::conversations::run(&session, args).await,
+        Command::Stats(args) => cmd::stats::run(&session, args).await,
+        Command::Settings(args) => cmd::settings::run(&session, args).await,
+        Command::Cleanup(args) => cmd::cleanup::run(&session, args).await,
+        Command::Export(args) => cmd::export::run(&session, args).await,
         Command::Import(args) => cmd::import::run(&session, args).await,
         #[cfg(feature = "sync")]
         Command::Sync(args) => Box::pin(cmd::share::sync::run(&session, args)).await,
@@ -128,10 +126,10 @@ async fn run(cli: Cli) -> Outcome {
         Command::Device(args) => Box::pin(cmd::share::device::run(&session, args)).await,
         #[cfg(feature = "team")]
         Command::Team(args) => Box::pin(cmd::share::team::run(&session, args)).await,
-        Command::Verify(args) => cmd::maintenance::verify::run(&session, args).await,
-        Command::Pack(args) => cmd::maintenance::pack::run(&session, args).await,
-        Command::Repair(args) => cmd::maintenance::repair::run(&session, args).await,
-        Command::Models => cmd::talk::models::run(&session).await,
+        Command::Verify(args) => cmd::verify::run(&session, args).await,
+        Command::Pack(args) => cmd::repair::pack(&session, args).await,
+        Command::Repair(args) => cmd::repair::run(&session, args).await,
+        Command::Models => cmd::models::run(&session).await,
         #[cfg(feature = "up")]
         Command::Up(args) => Box::pin(cmd::up::run(&session, args)).await,
         #[cfg(feature = "mcp")]
@@ -142,12 +140,12 @@ async fn run(cli: Cli) -> Outcome {
         Command::Wyoming(args) => Box::pin(cmd::wyoming::run(&session, args)).await,
         #[cfg(feature = "page")]
         Command::Page(args) => Box::pin(cmd::page::run(&session, args)).await,
-        Command::Init(args) => cmd::maintenance::init::run(&session, &args),
-        Command::Key(args) => cmd::backup::key::run(&session, args),
-        Command::Rekey(args) => cmd::maintenance::rekey::run(&session, args).await,
-        Command::Doctor(args) => cmd::maintenance::doctor::run(&session, args).await,
-        Command::Config => cmd::maintenance::config::run(&session),
-        Command::Completions(args) => cmd::maintenance::completions::run(&args),
-        Command::Man(args) => cmd::maintenance::man::run(&args),
+        Command::Init(args) => cmd::key::init(&session, &args),
+        Command::Key(args) => cmd::key::run(&session, args),
+        Command::Rekey(args) => cmd::rekey::run(&session, args).await,
+        Command::Doctor(args) => cmd::doctor::run(&session, args).await,
+        Command::Config => cmd::program::config(&session),
+        Command::Completions(args) => cmd::program::completions(&args),
+        Command::Man(args) => cmd::program::man(&args),
     }
 }

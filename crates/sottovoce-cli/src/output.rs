@@ -1,25 +1,24 @@
 //! Output for people and programs.
 
-pub(crate) mod finding_advice;
-pub(crate) mod message_row;
-pub(crate) mod reply;
 pub(crate) mod table;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::conversation::TurnReport;
+use sottovoce::admin::Progress;
 use sottovoce::model::ModelRequest;
 use sottovoce::store::Finding;
-use sottovoce::{AnswerEvent, ChatMessage, StoredMessage};
+use sottovoce::{AnswerEvent, ChatMessage, StoredMessage, ToolCall, with_causes};
 
-use self::message_row::MessageRow;
+use crate::advice;
+use crate::exit::Failure;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -43,15 +42,6 @@ pub(crate) fn piece(piece: &AnswerEvent) -> io::Result<()> {
     out.flush()
 }
 
-/// Reports a turn's figures and problems.
-pub(crate) fn turn(report: &TurnReport) {
-    skipped(&report.receipt.skipped);
-    if report.truncated {
-        warning("the server seems to have cut the prompt; set LanguageModel.NumCtx to its window");
-    }
-    note(&reply::status(report));
-}
-
 /// Writes bytes unchanged to standard output.
 pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -64,6 +54,53 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     json_text(&serde_json::to_string(value)?)
 }
 
+/// A JSON object with its fields in this order.
+#[derive(Debug, Default)]
+pub(crate) struct Object(String);
+
+impl Object {
+    pub(crate) fn and(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
+        // Nothing that commands show fails to be JSON.
+        let value = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
+        let comma = if self.0.is_empty() { "" } else { "," };
+        self.0.push_str(&format!("{comma}\"{name}\":{value}"));
+        self
+    }
+
+    /// The field, if there is a value.
+    pub(crate) fn maybe(self, name: &str, value: Option<impl Serialize>) -> Self {
+        match value {
+            Some(value) => self.and(name, &value),
+            None => self,
+        }
+    }
+
+    /// All fields of another object.
+    pub(crate) fn all_of(mut self, value: &impl Serialize) -> Self {
+        let object = serde_json::to_string(value).unwrap_or_default();
+        let fields = object.strip_prefix('{').and_then(|fields| fields.strip_suffix('}'));
+        let fields = fields.filter(|fields| !fields.is_empty()).unwrap_or_default();
+        let comma = if self.0.is_empty() || fields.is_empty() { "" } else { "," };
+        self.0.push_str(&format!("{comma}{fields}"));
+        self
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let object = RawValue::from_string(format!("{{{}}}", self.0));
+        object.map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// An [`Object`] of names and values.
+macro_rules! object {
+    ($($name:literal: $value:expr),* $(,)?) => {
+        $crate::output::Object::default()$(.and($name, &$value))*
+    };
+}
+pub(crate) use object;
+
 /// Writes JSON and a line end. On a terminal, characters that it might obey are escaped.
 pub(crate) fn json_text(text: &str) -> io::Result<()> {
     let text = if io::stdout().is_terminal() { escaped(text) } else { Cow::Borrowed(text) };
@@ -73,6 +110,25 @@ pub(crate) fn json_text(text: &str) -> io::Result<()> {
 /// JSON that is embedded unchanged in other JSON.
 pub(crate) fn raw_json(text: String) -> io::Result<Box<RawValue>> {
     Ok(RawValue::from_string(text)?)
+}
+
+/// Reports on standard error, in one line each, what is wrong and what to do.
+pub(crate) fn failure(failure: &Failure) {
+    match failure {
+        _ if failure.is_broken_pipe() => {}
+        Failure::Library(cause) => error(&with_causes(cause), advice::help(cause)),
+        #[cfg(feature = "sync")]
+        Failure::Sync(cause) => error(&with_causes(cause), advice::sync_help(cause)),
+        #[cfg(feature = "team")]
+        Failure::Team(cause) => error(&with_causes(cause), advice::team_help(cause)),
+        Failure::Nothing { folder } => {
+            note(&format!("nothing is remembered yet in {}", folder.display()));
+        }
+        Failure::Interrupted("") => {}
+        Failure::Interrupted(kept) => note(&format!("interrupted; {kept}")),
+        Failure::Io(cause) => error(&cause.to_string(), "check the terminal or the pipe"),
+        Failure::Input { what, help } | Failure::NotFound { what, help } => error(what, help),
+    }
 }
 
 pub(crate) fn error(what: &str, help: &str) {
@@ -109,7 +165,7 @@ pub(crate) fn findings(findings: &[Finding]) -> io::Result<()> {
             finding.kind.code(),
             printable(&finding.to_string())
         ))?;
-        let help = finding_advice::advice(finding);
+        let help = advice::advice(finding);
         if helped.insert(help) {
             line(format!("    {DIM}→ {help}{DIM:#}"))?;
         }
@@ -182,6 +238,29 @@ pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
+/// A time in UTC, to the second.
+pub(crate) fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// "512 B", "1.5 KiB", "3.2 MiB".
+pub(crate) fn byte_size(bytes: u64) -> String {
+    indicatif::BinaryBytes(bytes).to_string()
+}
+
+/// Seconds in the largest units that fit exactly or nearly: "24 h", "90 min", "26 h 3 min".
+pub(crate) fn duration(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    let parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds % 60, "s")];
+    let shown: Vec<String> = parts
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .take(2)
+        .map(|(number, unit)| format!("{number} {unit}"))
+        .collect();
+    if shown.is_empty() { "0 s".to_owned() } else { shown.join(" ") }
+}
+
 /// The address without user name and password.
 pub(crate) fn without_login(url: &str) -> Cow<'_, str> {
     let (scheme, rest) = url
@@ -243,6 +322,54 @@ pub(crate) fn progress(total: Option<u64>, what: &'static str) -> ProgressBar {
     bar.set_message(what);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+/// What moves a progress bar.
+pub(crate) fn moving(bar: &ProgressBar) -> impl Fn(Progress) + Send + Sync + use<> {
+    let bar = bar.clone();
+    move |progress| {
+        bar.set_length(progress.total as u64);
+        bar.set_position(progress.done as u64);
+    }
+}
+
+/// The record's fields and its number. `append` accepts such lines.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MessageRow<'a> {
+    seq: u64,
+    role: &'static str,
+    content: &'a str,
+    timestamp_utc: Timestamp,
+    metadata: Option<&'a BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tool_calls: &'a [ToolCall],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset_minutes: Option<i16>,
+}
+
+impl<'a> MessageRow<'a> {
+    pub(crate) fn of(stored: &'a StoredMessage) -> Self {
+        Self::new(stored.seq, &stored.message)
+    }
+
+    pub(crate) fn new(seq: u64, message: &'a ChatMessage) -> Self {
+        Self {
+            seq,
+            role: message.role.as_str(),
+            content: &message.content,
+            timestamp_utc: message.timestamp,
+            metadata: Some(&message.metadata).filter(|metadata| !metadata.is_empty()),
+            tool_calls: &message.tool_calls,
+            tool_call_id: message.tool_call_id.as_deref(),
+            thread_id: message.thread_id.as_deref(),
+            offset_minutes: message.offset_minutes,
+        }
+    }
 }
 
 #[cfg(test)]

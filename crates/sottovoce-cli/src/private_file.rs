@@ -28,9 +28,16 @@ impl PrivateFile {
     /// plain text.
     pub(crate) fn begin(place: &Path, replaces: bool, config: &Config) -> Result<Self, Failure> {
         let target = check(place, replaces, config)?;
-        let (file, temporary) = temporary(&target).map_err(|error| unwritable(place, &error))?;
-        let (place, temporary) = (place.to_owned(), Some(temporary));
-        Ok(Self { place, target, temporary, file, replaces })
+        let mut new = Self::begin_at(place, &target)?;
+        new.replaces = replaces;
+        Ok(new)
+    }
+
+    /// Starts a file at a checked path. It replaces what is there.
+    pub(crate) fn begin_at(place: &Path, target: &Path) -> Result<Self, Failure> {
+        let (file, temporary) = temporary(target).map_err(|error| unwritable(place, &error))?;
+        let (place, target) = (place.to_owned(), target.to_owned());
+        Ok(Self { place, target, temporary: Some(temporary), file, replaces: true })
     }
 
     /// Renames it to its final name, durably.
@@ -132,7 +139,7 @@ fn is_there(place: &Path, replaces: bool) -> Failure {
     Failure::input(format!("{} already exists", place.display()), help)
 }
 
-fn unwritable(place: &Path, error: &io::Error) -> Failure {
+pub(crate) fn unwritable(place: &Path, error: &io::Error) -> Failure {
     Failure::input(
         format!("{}: {error}", place.display()),
         "name a file in a folder that exists and may be written",

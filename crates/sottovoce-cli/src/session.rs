@@ -1,21 +1,20 @@
 //! The start of every command: configuration, keys and store.
 
-mod contexts;
-
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use serde::Serialize;
 use sottovoce::config::{ConfiguredKey, read_fd};
+use sottovoce::persona::{PersonaConversation, PersonaFailure, PersonaRegistry, Preset};
 use sottovoce::{
-    Clock, Config, Conversation, EncryptionKey, Error, FileConversationStore, Scope, StoreOptions,
-    SystemClock,
+    Clock, Config, Conversation, ConversationStore, EncryptionKey, Error, FileConversationStore,
+    Scope, StoreOptions, SystemClock,
 };
 use zeroize::Zeroizing;
 
-use crate::exit::Failure;
-use crate::output;
-use crate::passphrase;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{output, secret};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Session {
@@ -72,7 +71,7 @@ impl Session {
             return Err(Error::Config { place: option.to_owned(), reason });
         }
         let text = without_line_end(&read_fd(fd)?);
-        let short = passphrase::is_short(&text);
+        let short = secret::is_short(&text);
         let key = Arc::new(EncryptionKey::from_passphrase(text)?);
         config.key = ConfiguredKey::Secret { key, short, from: option.to_owned() };
         Ok(config)
@@ -89,10 +88,22 @@ impl Session {
                     return Err(needed.into());
                 }
                 let what = format!("Passphrase of {}", config.storage_root()?.display());
-                let keys = config.keys_of_passphrase(passphrase::ask(&what)?.ok_or(needed)?)?;
+                let keys =
+                    config.keys_of_passphrase(secret::ask_passphrase(&what)?.ok_or(needed)?)?;
                 Ok(self.asked.get_or_init(|| keys).clone())
             }
             keys => Ok(keys?),
+        }
+    }
+
+    /// The keys; `None` before the first use.
+    pub(crate) fn known_keys(
+        &self,
+        config: &Config,
+    ) -> Result<Option<Vec<Arc<EncryptionKey>>>, Failure> {
+        match self.keys(config) {
+            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => Ok(None),
+            keys => keys.map(Some),
         }
     }
 
@@ -147,6 +158,36 @@ impl Session {
         Err(Failure::input(format!("this would {deed}"), "say --yes if that is what you want"))
     }
 
+    /// Whether the user agrees to a deed, or has said --yes. `show` shows what it is about. Notes `otherwise` if not.
+    pub(crate) async fn agrees(
+        &self,
+        yes: bool,
+        deed: &str,
+        question: &str,
+        otherwise: &str,
+        show: impl AsyncFnOnce() -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
+        if yes {
+            return Ok(true);
+        }
+        self.check_attended(deed)?;
+        show().await?;
+        let agrees = output::confirmed(question)?;
+        if !agrees {
+            output::note(otherwise);
+        }
+        Ok(agrees)
+    }
+
+    /// Shows a result: one JSON object for programs, a note for people.
+    pub(crate) fn tell(&self, row: impl Serialize, words: impl FnOnce() -> String) -> Outcome {
+        match self.json {
+            true => output::json(&row)?,
+            false => output::note(&words()),
+        }
+        Ok(Exit::Done)
+    }
+
     /// Opens the store for reading. Never creates a key.
     pub(crate) async fn store(&self, config: &Config) -> Result<FileConversationStore, Failure> {
         match self.open(config).await {
@@ -175,24 +216,21 @@ impl Session {
 
     /// All conversations; empty before the first use.
     pub(crate) fn stores_or_empty<'a>(&self, config: &'a Config) -> Result<Stores<'a>, Failure> {
-        let keys = match self.keys(config) {
-            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => Vec::new(),
-            keys => keys?,
-        };
+        let keys = self.known_keys(config)?.unwrap_or_default();
         Ok(Stores { config, keys, clock: self.clock() })
     }
 
     /// All conversations for writing. Creates the key file on first use.
     pub(crate) fn stores_or_make<'a>(&self, config: &'a Config) -> Result<Stores<'a>, Failure> {
-        let keys = match self.keys(config) {
-            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
+        let keys = match self.known_keys(config)? {
+            Some(keys) => keys,
+            None => {
                 match config.make_key_file()? {
                     Some(file) => announce_key(&file),
                     None => announce_salt(&config.salt_folder()?),
                 }
                 self.keys(config)?
             }
-            keys => keys?,
         };
         Ok(Stores { config, keys, clock: self.clock() })
     }
@@ -295,4 +333,81 @@ fn piped(only_a_pipe: bool) -> Result<String, Failure> {
     })?;
     text.truncate(text.trim_end().len());
     Ok(text)
+}
+
+impl Session {
+    /// The contexts for reading; `None` before the first use, because reading must not create a key.
+    pub(crate) fn contexts(&self, config: &Config) -> Result<Option<PersonaRegistry>, Failure> {
+        let stores = self.stores_or_empty(config)?;
+        match stores.is_empty() {
+            true => Ok(None),
+            false => Ok(Some(config.contexts(stores.keys(), self.clock())?)),
+        }
+    }
+
+    /// The contexts for writing. Creates the key file on first use.
+    pub(crate) fn contexts_or_make(&self, config: &Config) -> Result<PersonaRegistry, Failure> {
+        Ok(config.contexts(self.stores_or_make(config)?.keys(), self.clock())?)
+    }
+
+    /// Finds a context by id or name. Returns its registry too.
+    pub(crate) async fn find_context(
+        &self,
+        config: &Config,
+        id_or_name: &str,
+    ) -> Result<(PersonaRegistry, PersonaConversation), Failure> {
+        let none = PersonaFailure::NoSuchConversation { known: Vec::new() };
+        let contexts = self.contexts(config)?.ok_or(Error::Persona(none))?;
+        let found = contexts.find(id_or_name).await?;
+        Ok((contexts, found))
+    }
+
+    /// The scope of a context, by id or name.
+    pub(crate) async fn scope_of_context(&self, id_or_name: &str) -> Result<Scope, Failure> {
+        let (_, found) = self.find_context(&self.config()?, id_or_name).await?;
+        Ok(Scope::Named { id: found.id })
+    }
+
+    /// The context of a conversation, if it is one.
+    pub(crate) async fn context_of(
+        &self,
+        config: &Config,
+        store: &FileConversationStore,
+    ) -> Result<Option<PersonaConversation>, Failure> {
+        let Some((contexts, id)) = self.registered(config, store).await? else { return Ok(None) };
+        Ok(Some(contexts.get(id).await?))
+    }
+
+    /// Fails if the context is expired, deleted or full, however it was selected.
+    pub(crate) async fn check_open(
+        &self,
+        config: &Config,
+        store: &FileConversationStore,
+    ) -> Result<(), Failure> {
+        if let Some((contexts, id)) = self.registered(config, store).await? {
+            contexts.open(id).await?;
+        }
+        Ok(())
+    }
+
+    /// The registry, and the id of the conversation's context.
+    async fn registered<'a>(
+        &self,
+        config: &Config,
+        store: &'a FileConversationStore,
+    ) -> Result<Option<(PersonaRegistry, &'a str)>, Failure> {
+        let Scope::Named { id } = &**store.scope() else { return Ok(None) };
+        if store.profile().await?.assigned_persona.is_none() {
+            return Ok(None);
+        }
+        Ok(self.contexts(config)?.map(|contexts| (contexts, id.as_str())))
+    }
+
+    /// All presets; before the first use, the built-in ones.
+    pub(crate) async fn presets(&self, config: &Config) -> Result<Vec<Preset>, Failure> {
+        match self.contexts(config)? {
+            Some(contexts) => Ok(contexts.presets().await?),
+            None => Ok(Preset::all_built_in()),
+        }
+    }
 }

@@ -1,32 +1,28 @@
 //! `sottovoce import`
 
+mod conversations;
+
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use serde::Serialize;
-use sottovoce::admin::Progress;
-use sottovoce::import::{ImportReport, ImportedMessages, PassedOver, Refusal};
+use sottovoce::import::{
+    Backup, ConversationReport, ImportReport, ImportedMessages, OpenStore, PassedOver, Refusal,
+};
+use sottovoce::{EncryptionKey, Error, Scope};
 #[cfg(feature = "sqlite")]
 use sottovoce_import::{ChorusDatabase, LlmGeneratorDatabase};
-use sottovoce_import::{MimirFolder, OpenAiExport};
+use sottovoce_import::{DiscordFolder, ElaraFolder, JsonLines, MimirFolder, OpenAiExport, Reader};
 
-use crate::cmd::memory::understand;
-use crate::exit::{Exit, Outcome};
-use crate::interrupt::Interrupt;
-use crate::output::{self, BOLD, WARN};
+use conversations::{Limits, Total, Wishes, check, finish, import_all, tell_conversation};
+
+use crate::cmd::recall::understand_import;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::attended;
+use crate::output::{self, BOLD, WARN, object};
+use crate::secret::Sources;
 use crate::session::Session;
-
-mod backup;
-mod conversations;
-mod discord;
-mod elara;
-mod jsonl;
-pub(crate) mod keys;
-mod limits;
-
-use conversations::{Wishes, import_all};
-use limits::Limits;
 
 /// What is kept of an import that was interrupted.
 const IMPORTED: &str = "what was imported is kept; repeat the command to continue";
@@ -69,7 +65,7 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum System {
-    Backup(backup::Args),
+    Backup(BackupArgs),
     /// Imports the database of chorus
     ///
     /// Each agent's messages become the conversation named/AGENT, with its threads. Saved sessions become snapshots,
@@ -80,9 +76,9 @@ enum System {
     #[cfg(feature = "sqlite")]
     #[command(after_help = CHORUS)]
     Chorus(Source),
-    Discord(discord::Args),
-    Elara(elara::Args),
-    Jsonl(jsonl::Args),
+    Discord(DiscordArgs),
+    Elara(ElaraArgs),
+    Jsonl(JsonlArgs),
     /// Imports the database of mcp-llm-generator
     ///
     /// Each context becomes the conversation named/ID, with its name, its persona, and its messages in the order of their
@@ -134,14 +130,14 @@ struct Source {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let wishes = |dry_run| Wishes { dry_run, skip_expired: false, limits: Limits::default() };
     match args.system {
-        System::Backup(args) => backup::run(session, args).await,
+        System::Backup(args) => import_backup(session, args).await,
         #[cfg(feature = "sqlite")]
         System::Chorus(Source { path, dry_run }) => {
             import_all(session, wishes(dry_run), ChorusDatabase::new(path)).await
         }
-        System::Discord(args) => discord::run(session, args).await,
-        System::Elara(args) => elara::run(session, args).await,
-        System::Jsonl(args) => jsonl::run(session, args).await,
+        System::Discord(args) => import_discord(session, args).await,
+        System::Elara(args) => import_elara(session, args).await,
+        System::Jsonl(args) => import_jsonl(session, args).await,
         #[cfg(feature = "sqlite")]
         System::McpLlmGenerator(Source { path, dry_run }) => {
             let now = session.clock().now().timestamp();
@@ -156,27 +152,6 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
 }
 
-#[derive(Serialize)]
-struct RefusedRow<'a> {
-    refused: &'a str,
-    reason: &'static str,
-    why: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Summary<'a> {
-    system: &'static str,
-    dry_run: bool,
-    taken: usize,
-    already_there: usize,
-    forgotten: usize,
-    refused: usize,
-    passed_over: usize,
-    passed_over_kinds: &'a PassedOver,
-    forms: &'a std::collections::BTreeMap<&'static str, usize>,
-}
-
 /// Imports messages into the configured store, and shows the result.
 async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> Outcome {
     let config = session.config()?;
@@ -187,36 +162,23 @@ async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> O
         return tell(session, system, &report, dry_run);
     }
     let store = session.store_or_make(&config).await?;
-    let bar = output::progress(Some(0), "keeping");
-    let shown = |progress| advance(&bar, progress);
-    let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
-    let report = interrupt.or(IMPORTED, imported.import_into(&store, shown)).await??;
-    bar.finish_and_clear();
+    let work = async |bar: &_| imported.import_into(&store, output::moving(bar)).await;
+    let report = attended("keeping", Some(0), IMPORTED, work).await??;
     let exit = tell(session, system, &report, dry_run)?;
-    understand::after_import(Arc::new(store)).await;
+    understand_import(Arc::new(store)).await;
     Ok(exit)
-}
-
-pub(crate) fn advance(bar: &indicatif::ProgressBar, progress: Progress) {
-    bar.set_length(progress.total as u64);
-    bar.set_position(progress.done as u64);
 }
 
 fn tell(session: &Session, system: &'static str, report: &ImportReport, dry_run: bool) -> Outcome {
     let refused = &report.refused;
     if session.json {
-        refused.iter().try_for_each(|refusal| output::json(&row(refusal)))?;
-        output::json(&Summary {
-            system,
-            dry_run,
-            taken: report.taken,
-            already_there: report.already_there,
-            forgotten: report.forgotten,
-            refused: refused.len(),
-            passed_over: report.passed_over.total(),
-            passed_over_kinds: &report.passed_over,
-            forms: &report.forms,
-        })?;
+        list_json(refused)?;
+        output::json(&object!(
+            "system": system, "dryRun": dry_run, "taken": report.taken,
+            "alreadyThere": report.already_there, "forgotten": report.forgotten,
+            "refused": refused.len(), "passedOver": report.passed_over.total(),
+            "passedOverKinds": report.passed_over, "forms": report.forms,
+        ))?;
     } else {
         list(refused)?;
         output::line(in_words(report, dry_run))?;
@@ -246,9 +208,11 @@ fn passed_over(others: &PassedOver) -> String {
     }
 }
 
-fn row(refusal: &Refusal) -> RefusedRow<'_> {
-    let (reason, why) = (refusal.reason.code(), refusal.reason.to_string());
-    RefusedRow { refused: &refusal.file, reason, why }
+/// Shows programs all refused files.
+fn list_json(refused: &[Refusal]) -> std::io::Result<()> {
+    refused.iter().try_for_each(|Refusal { file, reason, .. }| {
+        output::json(&object!("refused": file, "reason": reason.code(), "why": reason.to_string()))
+    })
 }
 
 fn in_words(report: &ImportReport, dry_run: bool) -> String {
@@ -270,4 +234,237 @@ fn in_words(report: &ImportReport, dry_run: bool) -> String {
         words.push_str(&format!("; forms: {}", forms.join(", ")));
     }
     words
+}
+
+const BACKUP_HELP: &str = "\
+To import a file that was sealed under another key than this store's, give that key as below: the 64 digits of its key
+file, its secret string or its passphrase.
+
+Examples:
+  sottovoce import backup ~/backup.sottovoce
+  sottovoce import backup ~/old.sottovoce --ask-key      sealed under the key of a store that is gone";
+
+/// Imports what `sottovoce export` wrote: JSON, or a sealed backup
+///
+/// Each conversation goes into the scope that it came from. An empty conversation becomes exactly the exported one,
+/// with its message numbers, settings, artifacts, snapshots and limits. Into any other, messages are merged: none is
+/// stored twice, no message that was forgotten here comes back, and those that were forgotten in the exported store are
+/// forgotten here too. Nothing else is deleted. Messages that exist only here are never hidden or cleared, limits stay,
+/// and no persona moves to another conversation. The result lists what was left out.
+#[derive(clap::Args)]
+#[command(after_help = BACKUP_HELP)]
+pub(crate) struct BackupArgs {
+    /// The file
+    file: PathBuf,
+
+    #[command(flatten)]
+    keys: Sources,
+
+    #[command(flatten)]
+    limits: Limits,
+}
+
+async fn import_backup(session: &Session, args: BackupArgs) -> Outcome {
+    check(session)?;
+    let Some(others) = args.keys.read()? else { return Ok(Exit::Interrupted) };
+    if args.limits.are_wanted && !args.limits.confirm_those_of("the backup")? {
+        return Ok(Exit::Interrupted);
+    }
+    let mut backup = Backup::new(args.file).with_limits(args.limits.are_wanted);
+    for text in others {
+        for key in readings(&text)? {
+            backup = backup.key(key);
+        }
+    }
+    let config = Arc::new(session.config()?);
+    let keys = session.stores_or_make(&config)?.keys();
+    backup = keys.iter().cloned().fold(backup, Backup::key);
+    let clock = session.clock();
+    let open: OpenStore = Box::new(move |scope: Scope| {
+        let (config, keys, clock) = (Arc::clone(&config), keys.clone(), Arc::clone(&clock));
+        Box::pin(async move { config.open_store_with(keys, scope, clock).await })
+    });
+    let work = async |bar: &_| backup.import(open, output::moving(bar), |_| {}).await;
+    let reports = attended("restoring", Some(0), IMPORTED, work).await??;
+    tell_backup(session, reports)
+}
+
+/// The keys that a text may mean: a key file's digits, a passphrase, a secret string.
+fn readings(text: &str) -> Result<Vec<EncryptionKey>, Failure> {
+    if let Some(key) = EncryptionKey::from_hex(text) {
+        return Ok(vec![key]);
+    }
+    let keys = [EncryptionKey::from_passphrase(text.to_owned()), EncryptionKey::from_secret(text)];
+    let keys: Result<Vec<_>, Error> = keys.into_iter().collect();
+    Ok(keys?)
+}
+
+fn tell_backup(session: &Session, reports: Vec<ConversationReport>) -> Outcome {
+    let mut total = Total::of("sottovoce");
+    let mut refused = Vec::new();
+    for report in reports {
+        total.add(&report);
+        tell_conversation(session, &report, false)?;
+        refused.extend(report.messages.refused);
+    }
+    finish(session, total, &refused)
+}
+
+const DISCORD_HELP: &str = "\
+Examples:
+  sottovoce import discord ~/bot --dry-run          what is in ~/bot/context?
+  sottovoce import discord ~/bot --skip-expired     only what the bot would still use
+  sottovoce import discord ~/bot --with-limits      with the limits of the bot
+  sottovoce --scope dm/42 tail                      afterwards: one of the conversations";
+
+/// Imports the context folder of the Discord bot
+///
+/// Each user's messages in a channel become the conversation guild/GUILD/CHANNEL/USER, direct messages become dm/USER,
+/// and messages with a persona a thread with its name. The bot uses a conversation for a day after its last message,
+/// and keeps its newest 15 messages. Here all messages are kept, but prompts leave out what the bot would no longer
+/// use. With --with-limits, each conversation gets the bot's limits.
+#[derive(clap::Args)]
+#[command(after_help = DISCORD_HELP)]
+pub(crate) struct DiscordArgs {
+    /// The folder with `guilds` and `dms`, or a folder with that one as `context`
+    dir: PathBuf,
+
+    /// Shows what would be imported, and stores nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Skips conversations that have expired
+    #[arg(long)]
+    skip_expired: bool,
+
+    #[command(flatten)]
+    limits: Limits,
+}
+
+async fn import_discord(session: &Session, args: DiscordArgs) -> Outcome {
+    let source = DiscordFolder::new(args.dir, session.clock().now().timestamp());
+    let DiscordArgs { dry_run, skip_expired, limits, .. } = args;
+    let wishes = Wishes { dry_run, skip_expired, limits };
+    import_all(session, wishes, source).await
+}
+
+const ELARA_HELP: &str = "\
+Examples:
+  sottovoce import elara --dry-run                 what is in Elara's usual folder?
+  sottovoce import elara ~/old --ask-key           types the keys, unseen
+  ELARA_KEY=… sottovoce import elara --key-env ELARA_KEY";
+
+/// Imports a folder of Elara, the voice assistant in C#
+///
+/// Reads every format that its versions wrote. One folder may hold plain files and files under several keys. Most
+/// folders are plain, because Elara's key is empty by default. A file under another key and a damaged file look the
+/// same: both are refused as "wrong key or damaged", and another run with the right key imports them. The folder is
+/// not changed: plain text in it stays until you delete it.
+#[derive(clap::Args)]
+#[command(after_help = ELARA_HELP)]
+pub(crate) struct ElaraArgs {
+    /// The folder [default: Elara's own]
+    dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    keys: Sources,
+
+    /// Shows what would be imported, and stores nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+async fn import_elara(session: &Session, args: ElaraArgs) -> Outcome {
+    let path = match args.dir {
+        Some(path) => path,
+        None => usual()?,
+    };
+    let mut folder = ElaraFolder::new(path);
+    let Some(keys) = args.keys.read()? else {
+        return Ok(Exit::Interrupted);
+    };
+    for key in keys {
+        folder = folder.key(&key);
+    }
+    let imported = read(folder).await?;
+    keep(session, imported, args.dry_run).await
+}
+
+/// Reads a source with a progress bar. Listens for signals, so that a private copy of the source is removed before the
+/// process ends.
+async fn read<R: Reader>(source: R) -> Result<R::Output, Failure> {
+    let work = async |bar: &_| source.read(output::moving(bar)).await;
+    Ok(attended("reading", Some(0), "nothing was imported yet", work).await??)
+}
+
+fn usual() -> Result<PathBuf, Failure> {
+    let path = ElaraFolder::usual_path().ok_or_else(|| {
+        Failure::input("there is no home folder to look for Elara's in", "name the folder")
+    })?;
+    output::note(&format!("reading Elara's usual folder {}", path.display()));
+    Ok(path)
+}
+
+const JSONL_HELP: &str = "\
+Fields of a line:
+  role        user, assistant, system or tool, in any letter case; also human, ai, bot, model
+  content     the words
+  the time    as timestampUtc, timestamp, created_at, createdAt, time or date: like 2025-08-24T18:36:25+02:00, or
+              the seconds or milliseconds since 1970 as a number
+  id          what the source calls the message; kept as messageId
+  metadata    texts by name; values of other kinds are kept as their JSON
+  toolCalls, toolCallId, threadId, offsetMinutes    as `tail --json` prints them
+
+Examples:
+  sottovoce --scope named/kitchen import jsonl chat.jsonl --dry-run
+  sottovoce --scope named/kitchen import jsonl chat.jsonl     again when it has grown: imports what is new
+  sottovoce --json tail -n 100000 | sottovoce --config other.json import jsonl -";
+
+/// Imports messages as JSON lines, one object each, from any program
+///
+/// The messages go into the conversation of --scope, and those without a threadId into the thread of --thread. They are
+/// sorted by time, and within one moment by line. A line without a time is refused, unless --at-now is given. A
+/// repeated import recognizes a message by its line without the metadata; without a time, by the file's name too. Each
+/// of several equal lines without an id is a message. Other fields are ignored.
+#[derive(clap::Args)]
+#[command(after_help = JSONL_HELP)]
+pub(crate) struct JsonlArgs {
+    /// The file, or `-` for standard input
+    file: PathBuf,
+
+    /// Accepts lines without a time, with the current time in their order; repeating the import does not store them
+    /// twice
+    #[arg(long)]
+    at_now: bool,
+
+    /// Shows what would be imported, and stores nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+async fn import_jsonl(session: &Session, args: JsonlArgs) -> Outcome {
+    let (mut lines, total) = if args.file.as_os_str() == "-" {
+        if std::io::stdin().is_terminal() {
+            output::note("reading JSON lines; end with Ctrl-D");
+        }
+        (JsonLines::from_reader(std::io::stdin()), None)
+    } else {
+        (JsonLines::new(args.file), Some(0))
+    };
+    lines = lines.in_thread(session.thread.clone());
+    if args.at_now {
+        lines = lines.said_at(session.clock().now().timestamp());
+    }
+    let bar = output::progress(total, "reading");
+    let progress = output::moving(&bar);
+    // Standard input cannot be left while it is read, so a signal ends the process.
+    let imported = lines
+        .read(move |done| {
+            if total.is_some() {
+                progress(done)
+            }
+        })
+        .await;
+    bar.finish_and_clear();
+    keep(session, imported?, args.dry_run).await
 }

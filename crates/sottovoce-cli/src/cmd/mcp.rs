@@ -22,12 +22,7 @@ Examples:
   SOTTOVOCE__MCP__TOKEN=… sottovoce mcp --http 0.0.0.0:8765 --allow-host pi.local
 
 Settings: Mcp.Scopes says which conversations clients may touch (contexts, and the server's own memory), Mcp.PreferSampling when a client's own \
-model is asked where it offers that (never, always, or fallback: where the configured model cannot be reached), Mcp.Token what clients must show over HTTP.
-
-Exit codes:
-  0  the client has gone           4  no key, or the wrong one
-  1  failed; see the message       5  the configuration cannot be used
- 130  stopped; what was acknowledged is kept";
+model is asked where it offers that (never, always, or fallback: where the configured model cannot be reached), Mcp.Token what clients must show over HTTP.";
 
 /// Serves contexts and presets to clients of the Model Context Protocol
 ///

@@ -14,11 +14,10 @@ use sottovoce::{Config, with_causes};
 use sottovoce_page::{Advice, Check, CheckState, Listening, Page, PageError};
 use tokio_util::sync::CancellationToken;
 
-use crate::cmd::maintenance::doctor;
-use crate::cmd::servers;
-use crate::exit::{self, Failure, Outcome};
-use crate::output::{self, finding_advice};
+use crate::cmd::{doctor, servers};
+use crate::exit::{Failure, Outcome};
 use crate::session::Session;
+use crate::{advice, output};
 
 /// How long the desktop has to open the file with the link.
 const OPENING: Duration = Duration::from_secs(60);
@@ -37,12 +36,7 @@ For an address that other machines can reach, Page.Token, Page.TlsCertificate wi
 Examples:
   sottovoce page --open                        in the browser of this desktop
   SOTTOVOCE__PAGE__READONLY=true sottovoce page
-  sottovoce page --addr 127.0.0.1:8000
-
-Exit codes:
-  1  failed; see the message       5  the configuration cannot be used
-  2  the command was mistyped, or an address refused
-                                 130  stopped; what was acknowledged is kept";
+  sottovoce page --addr 127.0.0.1:8000";
 
 /// Serves a page for a browser, in which the owner sees, searches and forgets
 ///
@@ -117,7 +111,7 @@ pub(crate) async fn listen(
     allow_host: Vec<String>,
 ) -> Result<Listening, Failure> {
     let hosts = servers::listed(&config.page.hosts).map(str::to_owned);
-    let advice = Advice { error: exit::help, finding: finding_advice::advice };
+    let advice = Advice { error: advice::help, finding: advice::advice };
     let checking = Arc::new(Session { unattended: true, ..session.clone() });
     let checks = Arc::new(move || {
         let session = Arc::clone(&checking);

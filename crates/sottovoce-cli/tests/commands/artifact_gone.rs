@@ -111,7 +111,7 @@ fn cleanup_names_what_no_message_refers_to_and_deletes_it_only_on_request() {
     assert_eq!(listed(&home).len(), 2);
     assert_eq!(said(&home, &["cleanup", "--artifacts", "--yes"])["deleted"], true);
     assert_eq!(id(&listed(&home)[0]), used);
-    // The folder's message keeps its files. Forgetting that message deletes all of it at once.
+    // The message keeps the folder's list. Once it is forgotten, nothing does.
     write(&home, "src/a", "a");
     done(&home, &["artifact", "add-folder", "src"]);
     assert!(said(&home, &["cleanup"]).get("unreferenced").is_none());

@@ -1,8 +1,10 @@
 //! Imports of many conversations at once.
 
 use std::collections::HashSet;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use futures_util::{StreamExt, stream};
 use indicatif::ProgressBar;
@@ -15,12 +17,11 @@ use sottovoce::import::{
 use sottovoce::store::Retention;
 use sottovoce_import::Reader;
 
-use super::limits::{self, Limits};
-use super::{IMPORTED, advance, list, row};
-use crate::cmd::memory::understand;
+use crate::cmd::import::{IMPORTED, list, list_json, passed_over, read};
+use crate::cmd::recall::understand_import;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output::{self, BOLD, DIM, WARN};
+use crate::output::{self, BOLD, DIM, WARN, duration, object};
 use crate::session::{Session, Stores};
 
 /// How many conversations are imported at once. Most of the time goes into waiting for the disk, which makes what several of
@@ -53,36 +54,7 @@ pub(super) async fn import_all(
     source: impl Reader<Output = ImportedConversations>,
 ) -> Outcome {
     check(session)?;
-    let bar = output::progress(Some(0), "reading");
-    let shown = bar.clone();
-    let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
-    // Listens for signals, so that a private copy of the source is removed before the process ends.
-    let reading = source.read(move |progress| advance(&shown, progress));
-    let found = interrupt.or("nothing was imported yet", reading).await??;
-    bar.finish_and_clear();
-    keep(session, found, wishes).await
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ConversationRow<'a> {
-    conversation: String,
-    thread: Option<&'a str>,
-    taken: usize,
-    already_there: usize,
-    forgotten: usize,
-    removed: usize,
-    refused: usize,
-    expired: bool,
-    snapshots: usize,
-    artifacts: usize,
-    hidden: u64,
-    #[serde(skip_serializing_if = "is_forever")]
-    limits: Retention,
-    #[serde(skip_serializing_if = "<[LeftOut]>::is_empty")]
-    left_out: &'a [LeftOut],
-    passed_over: usize,
-    passed_over_kinds: &'a PassedOver,
+    keep(session, read(source).await?, wishes).await
 }
 
 fn is_forever(limits: &Retention) -> bool {
@@ -154,7 +126,7 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
         if report.messages.taken > 0 && !dry_run {
             scopes.push(report.scope.clone());
         }
-        bar.suspend(|| tell(session, &report, dry_run))?;
+        bar.suspend(|| tell_conversation(session, &report, dry_run))?;
         refused.extend(report.messages.refused);
     }
     bar.finish_and_clear();
@@ -169,7 +141,7 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
     }
     let exit = finish(session, total, &refused)?;
     for scope in scopes {
-        understand::after_import(Arc::new(stores.open(scope).await?)).await;
+        understand_import(Arc::new(stores.open(scope).await?)).await;
     }
     Ok(exit)
 }
@@ -242,7 +214,7 @@ impl Total {
     }
 }
 
-pub(super) fn tell(
+pub(super) fn tell_conversation(
     session: &Session,
     report: &ConversationReport,
     dry_run: bool,
@@ -251,23 +223,17 @@ pub(super) fn tell(
     let (conversation, thread) = (report.scope.to_string(), report.thread.as_deref());
     let refused = messages.refused.len();
     if session.json {
-        return output::json(&ConversationRow {
-            conversation,
-            thread,
-            taken: messages.taken,
-            already_there: messages.already_there,
-            forgotten: messages.forgotten,
-            removed: messages.removed,
-            refused,
-            expired: report.expired,
-            snapshots: report.snapshots,
-            artifacts: report.artifacts,
-            hidden: report.hidden,
-            limits: report.limits,
-            left_out: &report.left_out,
-            passed_over: messages.passed_over.total(),
-            passed_over_kinds: &messages.passed_over,
-        });
+        let row = object!(
+            "conversation": conversation, "thread": thread, "taken": messages.taken,
+            "alreadyThere": messages.already_there, "forgotten": messages.forgotten,
+            "removed": messages.removed, "refused": refused, "expired": report.expired,
+            "snapshots": report.snapshots, "artifacts": report.artifacts, "hidden": report.hidden,
+        );
+        let limits = (!is_forever(&report.limits)).then_some(report.limits);
+        let left_out = Some(&report.left_out).filter(|left_out| !left_out.is_empty());
+        let row = row.maybe("limits", limits).maybe("leftOut", left_out);
+        let row = row.and("passedOver", &messages.passed_over.total());
+        return output::json(&row.and("passedOverKinds", &messages.passed_over));
     }
     let thread = thread.map(|thread| format!(" {DIM}thread{DIM:#} {}", output::printable(thread)));
     let mut words = format!(
@@ -292,10 +258,10 @@ pub(super) fn tell(
     }
     if report.hidden > 0 {
         let hidden = output::messages(usize::try_from(report.hidden).unwrap_or(usize::MAX));
-        let limits = limits::in_words(report.limits.into());
+        let limits = limits_in_words(report.limits.into());
         words.push_str(&format!("; {WARN}{hidden} hidden{WARN:#} by the limits here: {limits}"));
     } else if !is_forever(&report.limits) {
-        words.push_str(&format!("; limits here: {}", limits::in_words(report.limits.into())));
+        words.push_str(&format!("; limits here: {}", limits_in_words(report.limits.into())));
     }
     for left_out in &report.left_out {
         match left_out {
@@ -314,7 +280,7 @@ pub(super) fn tell(
 
 fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result<()> {
     if session.json {
-        refused.iter().try_for_each(|refusal| output::json(&row(refusal)))?;
+        list_json(refused)?;
         return output::json(total);
     }
     list(refused)?;
@@ -339,7 +305,7 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
             (total.skipped_expired, "left out because they expired"),
         ],
     );
-    words.push_str(&super::passed_over(&total.passed_over_kinds));
+    words.push_str(&passed_over(&total.passed_over_kinds));
     output::line(words)?;
     for id in &total.presets_replaced {
         output::note(&format!(
@@ -350,7 +316,7 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
     if let Some(limits) = total.limits {
         output::note(&format!(
             "the source's limits ({}) were not imported, so that all messages are kept; --with-limits imports them",
-            limits::in_words(limits)
+            limits_in_words(limits)
         ));
     }
     Ok(())
@@ -370,4 +336,64 @@ fn add(words: &mut String, numbers: &[(usize, &str)]) {
     for (number, what) in numbers.iter().filter(|(number, _)| *number > 0) {
         words.push_str(&format!(", {number} {what}"));
     }
+}
+
+/// Options for a source's limits.
+#[derive(clap::Args, Debug, Clone, Copy, Default)]
+pub(super) struct Limits {
+    /// Also imports the source's limits: messages that exceed them are hidden, and deleted with the next append
+    #[arg(long = "with-limits")]
+    pub(super) are_wanted: bool,
+
+    /// Imports the limits without asking
+    #[arg(long, requires = "are_wanted")]
+    yes: bool,
+}
+
+impl Limits {
+    /// Asks for confirmation, showing how many messages the limits hide.
+    pub(super) fn confirm(self, limits: ImportedLimits, over: usize) -> Result<bool, Failure> {
+        let hidden = match over {
+            0 => String::new(),
+            over => format!(", which hide at least {} at once", output::messages(over)),
+        };
+        self.ask(&format!(
+            "each conversation gets the limits {}{hidden}; hidden messages are deleted with the next append",
+            limits_in_words(limits)
+        ))
+    }
+
+    /// Asks for confirmation before the source is read.
+    pub(super) fn confirm_those_of(self, source: &str) -> Result<bool, Failure> {
+        self.ask(&format!(
+            "each conversation gets the limits of {source}: messages that exceed them, here too, are hidden at once, and \
+             deleted with the next append"
+        ))
+    }
+
+    fn ask(self, what: &str) -> Result<bool, Failure> {
+        if self.yes {
+            return Ok(true);
+        }
+        if !io::stdin().is_terminal() {
+            return Err(Failure::input(
+                format!("{what}; this needs confirmation, and there is no terminal"),
+                "confirm with --yes, or leave out --with-limits to keep all messages",
+            ));
+        }
+        output::warning(what);
+        Ok(output::confirmed("Set these limits?")?)
+    }
+}
+
+/// "at most 15 messages, for 1 d".
+pub(super) fn limits_in_words(limits: ImportedLimits) -> String {
+    let retention = limits.retention.unwrap_or_default();
+    let most = retention.max_messages.map(|most| most.get().into());
+    let most = most.map(|most| format!("at most {}", output::counted(most, "message")));
+    let ttl = retention.ttl_seconds.map(|ttl| format!("for {}", duration(ttl.get())));
+    let window = limits.window_seconds;
+    let window = window.map(|window| format!("a window of {}", duration(window.get())));
+    let all: Vec<_> = [most, ttl, window].into_iter().flatten().collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
 }

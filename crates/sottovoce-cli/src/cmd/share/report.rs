@@ -1,39 +1,25 @@
 //! What a sync does and has done, for people and programs.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use indicatif::ProgressBar;
-use serde::Serialize;
-use sottovoce_sync::{SyncProgress, SyncReport};
+use sottovoce_sync::{Background, Failure as _, Repeated, SyncProgress, SyncReport};
+use tokio::sync::mpsc;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output;
+use crate::output::{self, Object, object};
 use crate::session::Session;
 
 /// A report as JSON.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ReportRow {
-    received: usize,
-    removed: usize,
-    artifacts: usize,
-    published: usize,
-    forgotten: usize,
-    began_again: bool,
-    problems: Vec<String>,
-}
-
-impl ReportRow {
-    pub(super) fn of(report: &SyncReport) -> Self {
-        Self {
-            received: report.received,
-            removed: report.removed,
-            artifacts: report.artifacts,
-            published: report.published,
-            forgotten: report.forgotten,
-            began_again: report.began_again,
-            problems: report.problems.iter().map(ToString::to_string).collect(),
-        }
-    }
+pub(super) fn row(report: &SyncReport) -> Object {
+    let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
+    object!(
+        "received": report.received, "removed": report.removed, "artifacts": report.artifacts,
+        "published": report.published, "forgotten": report.forgotten,
+        "beganAgain": report.began_again, "problems": problems,
+    )
 }
 
 /// Whether a sync has changed anything or found a problem.
@@ -86,7 +72,7 @@ fn described(progress: SyncProgress) -> String {
 /// Reports a sync: one line, and a warning for each problem.
 pub(super) fn show(session: &Session, report: &SyncReport) -> Outcome {
     if session.json {
-        output::json(&ReportRow::of(report))?;
+        output::json(&row(report))?;
     } else {
         output::line(in_words(report))?;
         if report.began_again {
@@ -117,5 +103,37 @@ fn in_words(report: &SyncReport) -> String {
     match done.is_empty() {
         true => "nothing new".to_owned(),
         false => done.join(", "),
+    }
+}
+
+/// Syncs until Ctrl-C. Prints what a sync has brought. The log has the failures, except for one of the first sync that
+/// will not pass by itself.
+pub(super) async fn watch(
+    session: &Session,
+    work: Arc<impl Repeated<Error: Into<Failure>>>,
+    interval: Duration,
+) -> Outcome {
+    let background = Background::new(work, interval);
+    let (send, mut results) = mpsc::unbounded_channel();
+    let syncing = background.run(move |result| drop(send.send(result)));
+    tokio::pin!(syncing);
+    let mut interrupt = Interrupt::listen()?;
+    let mut is_first = true;
+    output::note("syncing until Ctrl-C");
+    loop {
+        let result = tokio::select! {
+            biased;
+            _ = interrupt.heard() => return Ok(Exit::Interrupted),
+            Some(result) = results.recv() => result,
+            () = &mut syncing => return Ok(Exit::Done),
+        };
+        match result {
+            Ok(report) if is_worth_telling(&report) => {
+                show(session, &report)?;
+            }
+            Err(error) if is_first && !error.is_transient() => return Err(error.into()),
+            _ => {}
+        }
+        is_first = false;
     }
 }

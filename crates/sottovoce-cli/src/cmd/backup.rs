@@ -1,4 +1,0 @@
-//! The commands that `--help` lists under "Back up".
-
-pub(crate) mod export;
-pub(crate) mod key;

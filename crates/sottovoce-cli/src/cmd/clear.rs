@@ -1,0 +1,44 @@
+//! `sottovoce clear`
+
+use std::sync::Arc;
+
+use sottovoce::Conversation;
+
+use crate::exit::Outcome;
+use crate::output::{moment, object};
+use crate::session::Session;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Undoes the last clear; repeated, each earlier one
+    #[arg(long)]
+    pub(crate) undo: bool,
+}
+
+pub(crate) async fn run(session: &Session, args: &Args) -> Outcome {
+    let config = session.config()?;
+    let store = session.store_or_make(&config).await?;
+    obey(session, &session.conversation(&config, Arc::new(store))?, args).await
+}
+
+/// Runs the command in an open conversation.
+pub(crate) async fn obey(session: &Session, conversation: &Conversation, args: &Args) -> Outcome {
+    let undone = match args.undo {
+        true => conversation.undo_clear().await?,
+        false => conversation.clear().await.map(|_| false)?,
+    };
+    let cleared_at = conversation.store().profile().await?.cleared.map(|cleared| cleared.at);
+    let scope = &session.scope;
+    let row = object!("scope": scope.to_string(), "clearedAt": cleared_at);
+    session.tell(row, || match (args.undo, undone, cleared_at) {
+        (false, _, at) => format!(
+            "cleared the context of {scope} at {}; nothing was deleted, and `clear --undo` undoes it",
+            at.map_or_else(String::new, moment)
+        ),
+        (true, false, _) => format!("the context of {scope} is not cleared"),
+        (true, true, None) => "undid the clear; everything is context again".to_owned(),
+        (true, true, Some(at)) => {
+            format!("undid the last clear; the context begins after {}", moment(at))
+        }
+    })
+}

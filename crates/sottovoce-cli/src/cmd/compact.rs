@@ -1,0 +1,123 @@
+//! `sottovoce compact`
+
+use std::sync::Arc;
+
+use sottovoce::conversation::SummaryReport;
+use sottovoce::{Config, Conversation};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::attended;
+use crate::output::{self, BOLD, moment, object};
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce compact                  all but about the newest messages of a prompt (Context.LastN)
+  sottovoce compact --keep 20
+  sottovoce compact --show           the summary that stands in prompts now
+  sottovoce compact --undo           the messages themselves are context again
+
+By itself this happens once a prompt fills the share Context.CompactAt of its budget, in a chat that is idle.";
+
+/// Asks the model to summarize older messages; prompts then hold the summary instead
+///
+/// The messages stay stored, and `sottovoce tail` still shows them. A later run extends the summary. Forgetting one
+/// of the messages deletes the summary.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The number of newest messages that are not summarized
+    #[arg(long, value_name = "K")]
+    keep: Option<usize>,
+
+    /// Undoes the last summary
+    #[arg(long, conflicts_with_all = ["keep", "show"])]
+    undo: bool,
+
+    /// Shows the current summary
+    #[arg(long, conflicts_with = "keep")]
+    show: bool,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let store = Arc::new(session.store(&config).await?);
+    let conversation = session.conversation(&config, store)?;
+    obey(session, &config, &conversation, args).await
+}
+
+/// Runs the command in an open conversation.
+pub(crate) async fn obey(
+    session: &Session,
+    config: &Config,
+    conversation: &Conversation,
+    args: Args,
+) -> Outcome {
+    if args.show {
+        return show(session, conversation).await;
+    }
+    if args.undo {
+        let undone = conversation.undo_summary().await?;
+        return session.tell(object!("undone": undone), || {
+            let words = match undone {
+                true => "undid the last summary; its messages are context again",
+                false => "no summary stands for anything here",
+            };
+            words.to_owned()
+        });
+    }
+    let keep = args.keep.unwrap_or(config.context.last_n);
+    let kept = "the finished part of the summary is stored";
+    let work = async |_: &_| conversation.summarize(keep).await;
+    let summarized = attended("the model summarizes", None, kept, work).await??;
+    tell(session, conversation, &summarized).await
+}
+
+async fn tell(session: &Session, conversation: &Conversation, done: &SummaryReport) -> Outcome {
+    if session.json {
+        output::json(done)?;
+        return Ok(Exit::Done);
+    }
+    if done.messages == 0 {
+        output::note("there are no older messages to summarize");
+        return Ok(Exit::Done);
+    }
+    output::line(format!(
+        "{BOLD}summarized {}{BOLD:#}, {} to {} tokens, in {}",
+        output::messages(done.messages),
+        done.tokens_before,
+        done.tokens_after,
+        output::counted(done.requests as u64, "request"),
+    ))?;
+    show(session, conversation).await?;
+    output::note("nothing was deleted; `compact --undo` undoes it");
+    Ok(Exit::Done)
+}
+
+async fn show(session: &Session, conversation: &Conversation) -> Result<Exit, Failure> {
+    let profile = conversation.store().profile().await?;
+    let summary = profile.summary(session.thread.as_deref());
+    if session.json {
+        output::json(&object!(
+            "summary": summary.map(|summary| &summary.text),
+            "messages": summary.map_or(0, sottovoce::store::Summary::messages),
+            "createdAt": summary.map(|summary| summary.at),
+            "lastAt": summary.map(|summary| summary.until),
+        ))?;
+        return Ok(Exit::Done);
+    }
+    match summary {
+        None => output::note("no summary stands for anything here; `compact` makes one"),
+        Some(summary) => {
+            let number = usize::try_from(summary.messages()).unwrap_or(usize::MAX);
+            output::note(&format!(
+                "for {} up to {}:",
+                output::messages(number),
+                moment(summary.until)
+            ));
+            let text = output::printable(&summary.text).replace('\n', "\n    ");
+            output::line(format!("    {text}"))?;
+        }
+    }
+    Ok(Exit::Done)
+}

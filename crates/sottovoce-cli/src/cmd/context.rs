@@ -1,0 +1,263 @@
+//! `sottovoce context`, and `/context` in a chat: shows and changes the context.
+
+mod screen;
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use sottovoce::persona::PersonaFailure;
+use sottovoce::{ChatRole, Config, Conversation, ConversationStore, Error, FileConversationStore};
+
+use crate::cmd::artifact;
+use crate::cmd::artifact::contents::{self, Bytes, parse_bytes};
+use crate::cmd::named::{self, shown};
+use crate::cmd::{clear, compact, export, prune, snapshot, stats};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{self, DIM};
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce context                               the summary
+  sottovoce context messages --role user -n 20
+  sottovoce context add src/main.rs
+  sottovoce context prune --max-tokens 1000 --dry-run
+  sottovoce context compact
+  sottovoce context export talk.json --yes
+  sottovoce context create --preset calm-counselor    a conversation with a personality
+  sottovoce context list                              which of these there are
+  sottovoce --context \"Calm Counselor\" chat          and talking to one
+
+In a chat what is about one conversation stands behind /context.";
+
+/// Shows the context of a conversation; creates and lists contexts
+///
+/// Without an action, shows a summary: messages by role, artifacts, tokens of the next prompt, the cost so far, and
+/// the newest messages. A created context is a conversation in which the model plays a persona until the context
+/// expires. The global option --context selects one by id or name.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Verb>,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    #[command(flatten)]
+    Named(named::Action),
+    #[command(flatten)]
+    One(Action),
+}
+
+/// Actions on one conversation. A chat has them too.
+#[derive(Subcommand)]
+pub(crate) enum Action {
+    /// Lists the messages, and marks those outside the context
+    Messages {
+        /// Only messages of this role: user, assistant, system or tool
+        #[arg(long, value_name = "ROLE")]
+        role: Option<ChatRole>,
+        /// Only this many newest messages
+        #[arg(short = 'n', long, value_name = "N")]
+        last: Option<usize>,
+    },
+    /// Lists the artifacts
+    Artifacts,
+    Show(ShowArgs),
+    /// Shows the size of the conversation, and when it expires
+    Stats,
+    Add(contents::AddArgs),
+    AddFolder(artifact::AddFolderArgs),
+    AddSearch(artifact::AddSearchArgs),
+    Prune(prune::Args),
+    /// Clears the context: later prompts hold nothing that was said so far; deletes nothing
+    Clear(clear::Args),
+    Compact(compact::Args),
+    Export(export::Args),
+    /// Saves recent messages as a snapshot, with a summary by the model
+    Save {
+        /// Its description; several words need no quotes
+        description: Vec<String>,
+    },
+    /// Lists the snapshots, newest first
+    History,
+    /// Restores a snapshot's messages into the window, each into its own thread; with --thread, only that thread's
+    Restore {
+        /// Its id or abbreviation
+        id: String,
+        /// Restores all of them into THREAD instead; "" means outside all threads
+        #[arg(long, value_name = "THREAD")]
+        into: Option<String>,
+    },
+}
+
+/// An open conversation.
+pub(crate) struct Open<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) config: &'a Config,
+    pub(crate) store: &'a Arc<FileConversationStore>,
+    pub(crate) conversation: &'a Conversation,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let action = match args.action {
+        Some(Verb::Named(action)) => return named::run(session, action).await,
+        Some(Verb::One(action)) => Some(action),
+        None => None,
+    };
+    let config = session.config()?;
+    let writes =
+        matches!(action, Some(Action::Clear(_) | Action::Save { .. } | Action::Restore { .. }));
+    let store = match writes {
+        true => Arc::new(session.store_or_make(&config).await?),
+        false => session.store_or_empty(&config).await?,
+    };
+    let conversation = session.conversation(&config, Arc::clone(&store))?;
+    let open = Open { session, config: &config, store: &store, conversation: &conversation };
+    open.obey(action).await
+}
+
+impl Open<'_> {
+    /// Runs the action; without one, shows the summary.
+    pub(crate) async fn obey(&self, action: Option<Action>) -> Outcome {
+        let Self { session, config, store, conversation } = *self;
+        match action {
+            None => screen::show(self).await?,
+            Some(Action::Messages { role, last }) => self.messages(role, last).await?,
+            Some(Action::Stats) => {
+                let stats = store.stats().await?;
+                match session.json {
+                    true => output::json(&stats::row(store.scope(), &stats))?,
+                    false => stats::show(store.scope(), &stats)?,
+                }
+            }
+            Some(Action::Artifacts) => return artifact::list(session, store).await,
+            Some(Action::Show(args)) => return show(self, args).await,
+            Some(Action::Add(args)) => return contents::add(session, args).await,
+            Some(Action::AddFolder(args)) => return artifact::add_folder(session, args).await,
+            Some(Action::AddSearch(args)) => return artifact::add_search(session, args).await,
+            Some(Action::Prune(args)) => {
+                return prune::obey(session, config, conversation, args).await;
+            }
+            Some(Action::Compact(args)) => {
+                return compact::obey(session, config, conversation, args).await;
+            }
+            Some(Action::Clear(args)) => return clear::obey(session, conversation, &args).await,
+            Some(Action::Export(args)) => return export::run(session, args).await,
+            Some(Action::Save { description }) => {
+                return snapshot::save(session, conversation, &description).await;
+            }
+            Some(Action::History) => return snapshot::list(session, store).await,
+            Some(Action::Restore { id, into }) => {
+                return snapshot::restore(session, conversation, &id, into).await;
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    async fn messages(&self, role: Option<ChatRole>, last: Option<usize>) -> Result<(), Failure> {
+        let reading = self.store.read_tail(usize::MAX).await?;
+        output::skipped(&reading.skipped);
+        let profile = self.store.profile().await?;
+        let thread = self.session.thread.as_deref();
+        let mut messages = reading.messages;
+        messages.retain(|stored| {
+            role.is_none_or(|role| stored.message.role == role)
+                && (thread.is_none() || stored.message.thread_id.as_deref() == thread)
+        });
+        let surplus = last.map_or(0, |last| messages.len().saturating_sub(last));
+        let mut out = 0;
+        for stored in messages.iter().skip(surplus) {
+            let of = stored.message.thread_id.as_deref();
+            let why = if profile.hides(stored) {
+                Some("cleared")
+            } else if profile.is_pruned(stored.seq) {
+                Some("pruned")
+            } else if profile.summary(of).is_some_and(|summary| summary.replaces(stored)) {
+                Some("summarized")
+            } else {
+                None
+            };
+            output::message(stored, self.session.json)?;
+            if let Some(why) = why.filter(|_| !self.session.json) {
+                out += 1;
+                output::line(format!("        {DIM}not in the context: {why}{DIM:#}"))?;
+            }
+        }
+        if messages.is_empty() && !self.session.json {
+            output::note("no such message is kept");
+        } else if out > 0 {
+            output::note("what is not in the context is stored all the same");
+        }
+        Ok(())
+    }
+}
+
+const SHOW_HELP: &str = "\
+Examples:
+  sottovoce context show Kitchen
+  sottovoce --context Kitchen context show
+  sottovoce context show 5b1c90f2 --bytes 0-999";
+
+/// Shows a context with its personality, or an artifact or a snapshot of this conversation
+#[derive(clap::Args)]
+#[command(after_help = SHOW_HELP)]
+pub(crate) struct ShowArgs {
+    /// A context's id or name, or an artifact's or snapshot's id or abbreviation; this conversation's context unless
+    /// given
+    #[arg(value_name = "ID|NAME")]
+    id: Option<String>,
+
+    /// Only these bytes of an artifact, counted from 0, both ends included; `1000-` goes to the end
+    #[arg(long, value_name = "FIRST-LAST", value_parser = parse_bytes, requires = "id")]
+    bytes: Option<Bytes>,
+}
+
+async fn show(open: &Open<'_>, args: ShowArgs) -> Outcome {
+    let Open { session, config, store, conversation } = *open;
+    let Some(id) = args.id else {
+        let context = session.context_of(config, store).await?;
+        let context = context.ok_or_else(|| {
+            Failure::input(
+                "this conversation is no context",
+                "name one; `sottovoce context list` shows them",
+            )
+        })?;
+        shown::show(session, &context)?;
+        return Ok(Exit::Done);
+    };
+    // Only artifacts have bytes.
+    if args.bytes.is_none() {
+        match session.find_context(config, &id).await {
+            Ok((_, context)) => {
+                shown::show(session, &context)?;
+                return Ok(Exit::Done);
+            }
+            // If no id begins like this, a context's name was meant.
+            Err(
+                error @ Failure::Library(Error::Persona(PersonaFailure::NoSuchConversation {
+                    ..
+                })),
+            ) => {
+                if !is_id(&id) {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let profile = store.profile().await?;
+    let is_snapshot = profile.snapshots().any(|known| known.starts_with(&id))
+        && !profile.artifacts().any(|known| known.starts_with(&id));
+    match is_snapshot {
+        true => snapshot::show_one(session, conversation, &id).await,
+        false => contents::show(session, contents::ShowArgs { id, bytes: args.bytes }).await,
+    }
+}
+
+/// Whether this can be the id of an artifact or a snapshot, or its abbreviation.
+fn is_id(text: &str) -> bool {
+    let id = text.strip_prefix("artifact://").unwrap_or(text);
+    id.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
+}

@@ -1,0 +1,336 @@
+//! `sottovoce forget`
+
+pub(crate) mod announce;
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+
+use sottovoce::store::{ForgetReport, merged_ranges};
+use sottovoce::{Config, ConversationStore, Error, FileConversationStore, Scope, StoredMessage};
+
+use crate::cmd::conversations;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+use crate::session::Session;
+
+/// Deletes messages permanently
+///
+/// Shows everything that will be deleted, and asks first. A range means the messages in it at that time. The deletion
+/// is recorded, so that `verify` reports no gap, and restoring a backup does not bring the messages back. Copies made
+/// elsewhere stay. Within the conversation, restored copies are deleted with their originals and the other way round.
+/// Both are removed from snapshots, and summaries made from them are deleted. A number that `verify` reports as
+/// missing can be recorded as deleted by naming it alone.
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Args {
+    /// Numbers as `tail` shows them: 7, or 3-9
+    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all"])]
+    numbers: Vec<RangeInclusive<u64>>,
+
+    /// The newest message
+    #[arg(long, conflicts_with = "numbers")]
+    last: bool,
+
+    /// The whole conversation with its snapshots, artifacts, settings and folder; with --thread, all messages of that
+    /// thread. A context keeps its name, its personality and its limits
+    #[arg(long, conflicts_with_all = ["numbers", "last"])]
+    all: bool,
+
+    /// Does not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let number =
+        |text: &str| text.trim().parse::<u64>().map_err(|_| "not a number or a range such as 3-9");
+    let (first, last) = match text.split_once("..").or_else(|| text.split_once('-')) {
+        Some((first, last)) => (number(first)?, number(last.trim_start_matches('='))?),
+        None => (number(text)?, number(text)?),
+    };
+    if first == 0 || first > last {
+        return Err("numbers start at 1, and a range goes upwards".to_owned());
+    }
+    Ok(first..=last)
+}
+
+pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
+    let config = session.config()?;
+    let store = session.store(&config).await?;
+    if args.all {
+        return forget_whole(session, &config, store, args.yes).await;
+    }
+    if args.last {
+        let newest = newest(&store, session.thread.as_deref()).await?;
+        args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
+    }
+    let wanted = Wanted::find(&store, args.numbers, session.thread.as_deref()).await?;
+    if wanted.messages.is_empty() && wanted.lost.is_empty() {
+        return Err(no_such_message());
+    }
+    for number in &wanted.lost {
+        output::note(&format!(
+            "number {number} holds no readable message; it will be recorded as gone, unless it is already"
+        ));
+    }
+    // Exactly these messages, even if the range has grown since.
+    let what = What::Numbers(wanted.numbers());
+    let Some(forgotten) = forget_if_sure(session, &store, &what, "", args.yes).await? else {
+        return Ok(Exit::Done);
+    };
+    let nothing =
+        forgotten.removed.is_empty() && forgotten.numbers == 0 && forgotten.snapshots == 0;
+    if wanted.messages.is_empty() && nothing {
+        let (numbers, are) = match wanted.lost.len() {
+            1 => ("the number", "is"),
+            _ => ("the numbers", "are"),
+        };
+        return Err(Failure::input(
+            format!("{numbers} {are} forgotten already"),
+            "`sottovoce tail` shows the existing numbers",
+        ));
+    }
+    match session.json {
+        true => announce::json(&forgotten)?,
+        false => announce::done(&forgotten),
+    }
+    Ok(Exit::Done)
+}
+
+/// What to forget.
+enum What {
+    Numbers(Vec<RangeInclusive<u64>>),
+    All,
+}
+
+/// Forgets what was announced after the user confirms; `None` if the user does not. `whose` stands before the number
+/// of messages if they are not listed.
+async fn forget_if_sure(
+    session: &Session,
+    store: &FileConversationStore,
+    what: &What,
+    whose: &str,
+    yes: bool,
+) -> Result<Option<ForgetReport>, Failure> {
+    if yes {
+        return Ok(Some(match what {
+            What::Numbers(numbers) => store.forget(numbers).await?,
+            What::All => store.forget_all().await?,
+        }));
+    }
+    loop {
+        let plan = match what {
+            What::Numbers(numbers) => store.plan_forget(numbers).await?,
+            What::All => store.plan_forget_all().await?,
+        };
+        let deed = announce::deed(whose, &plan);
+        let show = async || match whose.is_empty() {
+            true => announce::show(store, &plan).await,
+            false => Ok(()),
+        };
+        let question = format!("Really {deed}?");
+        if !session.agrees(false, &deed, &question, "nothing was deleted", show).await? {
+            return Ok(None);
+        }
+        match store.forget_planned(&plan).await {
+            Err(Error::MoreThanAnnounced) => output::note("the conversation has changed meanwhile"),
+            forgotten => return Ok(Some(forgotten?)),
+        }
+    }
+}
+
+/// The newest message, of the thread if one is given.
+async fn newest(
+    store: &FileConversationStore,
+    thread: Option<&str>,
+) -> Result<Vec<Arc<StoredMessage>>, Failure> {
+    Ok(match thread {
+        None => store.read_tail(1).await?.messages,
+        thread => store.read_thread(thread, 1).await?.messages,
+    })
+}
+
+fn no_such_message() -> Failure {
+    Failure::input("there is no such message", "`sottovoce tail` shows the numbers")
+}
+
+/// The messages to forget.
+struct Wanted {
+    messages: Vec<Arc<StoredMessage>>,
+    /// Numbers that were given singly and have no readable message.
+    lost: BTreeSet<u64>,
+}
+
+impl Wanted {
+    async fn find(
+        store: &FileConversationStore,
+        named: Vec<RangeInclusive<u64>>,
+        thread: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let mut lost: BTreeSet<u64> = named
+            .iter()
+            .filter(|range| range.start() == range.end())
+            .map(|range| *range.start())
+            .collect();
+        let mut messages = Vec::new();
+        for range in merged_ranges(named) {
+            messages.extend(store.read_seqs(range).await?.messages);
+        }
+        for stored in &messages {
+            lost.remove(&stored.seq);
+        }
+        // A number that was never used cannot be lost.
+        let last = store.read_tail(0).await?.last_seq;
+        lost.retain(|number| *number <= last);
+        if thread.is_some() {
+            // The thread of a lost message is unknown.
+            lost.clear();
+            messages.retain(|stored| stored.message.thread_id.as_deref() == thread);
+        }
+        Ok(Self { messages, lost })
+    }
+
+    fn numbers(&self) -> Vec<RangeInclusive<u64>> {
+        let numbers = self.messages.iter().map(|stored| stored.seq).chain(self.lost.clone());
+        merged_ranges(numbers.map(|number| number..=number))
+    }
+}
+
+/// How many numbers one read covers.
+const STEP: u64 = 4096;
+
+async fn forget_whole(
+    session: &Session,
+    config: &Config,
+    store: FileConversationStore,
+    yes: bool,
+) -> Outcome {
+    let what = match &session.thread {
+        None => What::All,
+        Some(thread) => What::Numbers(numbers_of(&store, thread).await?),
+    };
+    let nothing = match &what {
+        What::All => {
+            let plan = store.plan_forget_all().await?;
+            let is_gone = session.scope == Scope::Default
+                || !conversations::all(config)?.contains(&session.scope);
+            plan.is_nothing() && (plan.keeps_context || is_gone)
+        }
+        What::Numbers(numbers) => numbers.is_empty(),
+    };
+    if nothing {
+        return Err(Failure::input(
+            format!("there is nothing to forget in {}", place(session)),
+            "`sottovoce scopes` shows all conversations",
+        ));
+    }
+    let whose = format!("{}, ", place(session));
+    let Some(forgotten) = forget_if_sure(session, &store, &what, &whose, yes).await? else {
+        return Ok(Exit::Done);
+    };
+    let is_whole = forgotten.plan.is_whole() && !forgotten.plan.keeps_context;
+    let is_folder_gone = is_whole && store.remove_forgotten().await?;
+    match session.json {
+        true => announce::json(&forgotten)?,
+        false => say(session, config, &forgotten, is_folder_gone)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn say(
+    session: &Session,
+    config: &Config,
+    forgotten: &ForgetReport,
+    is_folder_gone: bool,
+) -> Result<(), Failure> {
+    announce::done(forgotten);
+    output::note(&match (&session.thread, forgotten.plan.keeps_context) {
+        (Some(_), _) => format!("{} is forgotten", place(session)),
+        (None, true) => format!(
+            "the context {} stays, with its name, its personality and its limits; \
+             `sottovoce context delete` lets it go",
+            session.scope
+        ),
+        (None, false) => format!(
+            "{} is forgotten; that stays recorded, so that no backup brings it back",
+            place(session)
+        ),
+    });
+    if is_folder_gone {
+        output::note("its folder is gone, with its settings");
+    } else if forgotten.plan.is_whole()
+        && !forgotten.plan.keeps_context
+        && session.scope != Scope::Default
+    {
+        let below = session.scope.folder()?;
+        let folder = below.iter().fold(config.storage_root()?, |folder, name| folder.join(name));
+        output::note(&format!(
+            "its folder stays, since it holds files that are not the store's or do not open: {}",
+            left_in(&folder).join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Entries in a folder that do not belong to a conversation.
+fn left_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_usual = |name: &str| ["head", "lock"].contains(&name) || name.ends_with("_forget.json");
+    let mut names: Vec<String> =
+        names.filter(|name| !is_usual(name)).map(|name| output::one_line(&name)).collect();
+    names.sort();
+    names
+}
+
+/// The numbers of a thread's messages.
+async fn numbers_of(
+    store: &FileConversationStore,
+    thread: &str,
+) -> Result<Vec<std::ops::RangeInclusive<u64>>, Failure> {
+    let last = store.read_tail(0).await?.last_seq;
+    let mut numbers = Vec::new();
+    for first in (1..=last).step_by(STEP as usize) {
+        let reading = store.read_seqs(first..=last.min(first + STEP - 1)).await?;
+        let said = reading.messages.iter();
+        let said = said.filter(|stored| stored.message.thread_id.as_deref() == Some(thread));
+        numbers.extend(said.map(|stored| stored.seq..=stored.seq));
+    }
+    Ok(merged_ranges(numbers))
+}
+
+fn place(session: &Session) -> String {
+    match &session.thread {
+        None => format!("the conversation {}", session.scope),
+        Some(thread) => {
+            format!("thread {} of the conversation {}", output::one_line(thread), session.scope)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_ranges_are_understood_and_nonsense_is_not() {
+        assert_eq!(parse_range("7"), Ok(7..=7));
+        assert_eq!(parse_range("3-9"), Ok(3..=9));
+        assert_eq!(parse_range("3..9"), Ok(3..=9));
+        assert_eq!(parse_range("3..=9"), Ok(3..=9));
+        for wrong in ["", "0", "-1", "9-3", "a", "1-", "1-2-3", "18446744073709551616"] {
+            assert!(parse_range(wrong).is_err(), "{wrong}");
+        }
+    }
+    #[test]
+    fn every_number_is_meant_once() {
+        assert_eq!(
+            merged_ranges(vec![7..=9, 1..=3, 2..=8, 11..=11, 12..=12, 12..=12]),
+            [1..=9, 11..=12]
+        );
+        assert_eq!(merged_ranges(vec![5..=u64::MAX, u64::MAX..=u64::MAX]), [5..=u64::MAX]);
+        assert_eq!(merged_ranges(Vec::new()), []);
+    }
+}
