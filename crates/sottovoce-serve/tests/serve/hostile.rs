@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::{Client, Served, http_client};
+use crate::hostile_clients::{Hostile, is_alone};
 use crate::ollama::{Answer, Ask};
 
 async fn connect(served: &Served) -> TcpStream {
@@ -208,4 +209,25 @@ async fn nonsense_on_the_wire_does_not_stop_the_server() {
     }
     assert_eq!(served.get("/api/version").await.status, 200);
     assert_eq!(served.get("/s//api/version").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_hostile_clients_send_memory_stays_small_and_others_are_answered() {
+    if !is_alone(
+        "hostile::whatever_hostile_clients_send_memory_stays_small_and_others_are_answered",
+    ) {
+        return;
+    }
+    let served = Served::start().await;
+    let address = served.url.strip_prefix("http://").unwrap().parse().unwrap();
+    let ask = async || assert_eq!(served.get("/api/version").await.status, 200);
+    let hostile = Hostile::of(address, ask).await;
+    hostile.silent(5000).await;
+    hostile.endless_heads(100).await;
+    for path in ["/v1/embeddings", "/api/chat"] {
+        let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n");
+        hostile.unfinished(&head, 20, 31 << 20).await;
+    }
+    let chunked = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1f00000\r\n";
+    hostile.unfinished_after(chunked, 20, 31 << 20).await;
 }
