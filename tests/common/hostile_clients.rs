@@ -1,11 +1,12 @@
 //! Hostile clients, which every server has to stand: its memory stays near what it was at rest, and others are answered as before.
 //!
 //! ```ignore
-//! if !hostile::is_alone("hostile::memory_stays_small") { return }      // nobody else uses memory in this process
+//! if !is_alone("hostile::memory_stays_small") { return }      // nobody else uses memory in this process
 //! let hostile = Hostile::of(address, async || ask_something().await).await;
-//! hostile.silent(5000).await;
 //! hostile.unfinished("POST /api/chat HTTP/1.1\r\nHost: localhost\r\n", 20, 31 << 20).await;
 //! ```
+//!
+//! The allocator keeps what was freed. Where two kinds of clients together would leave too much of it, each has a test of its own.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
@@ -39,6 +40,7 @@ pub fn is_alone(name: &str) -> bool {
     let output = test.args([name, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    text.lines().filter(|line| line.starts_with("SKIPPED")).for_each(note);
     false
 }
 
@@ -136,10 +138,13 @@ impl<A: AsyncFn()> Hostile<A> {
         }
         tokio::time::sleep(PUSHING).await;
         self.check("unread answers").await;
-        let mut first = [0; 12];
-        let read = tokio::time::timeout(PUSHING, all[0].read_exact(&mut first)).await;
-        assert!(matches!(read, Ok(Ok(_))), "the first one is answered");
-        assert_eq!(&first, b"HTTP/1.1 200");
+        let mut answered = 0;
+        for stream in &mut all {
+            let mut first = [0; 12];
+            let read = tokio::time::timeout(PUSHING, stream.read_exact(&mut first)).await;
+            answered += usize::from(matches!(read, Ok(Ok(_))) && &first == b"HTTP/1.1 200");
+        }
+        assert!(answered > 0, "no unread answer has begun");
     }
 
     async fn connect(&self) -> TcpStream {

@@ -22,7 +22,7 @@ pub struct Limits {
     pub unread: Duration,
     /// How long answers in progress may go on after the server was told to stop: 5 seconds.
     pub grace: Duration,
-    /// The most bytes of all bodies in memory that are not small: 48 MiB.
+    /// The most bytes of all bodies in memory that are not small: 36 MiB.
     pub memory: usize,
 }
 
@@ -37,16 +37,16 @@ impl Default for Limits {
             body: minute,
             unread: minute * 2,
             grace: minute / 12,
-            memory: 48 << 20,
+            memory: 36 << 20,
         }
     }
 }
 
 impl Limits {
-    /// The usual limits with this many connections, and a quarter as many that have not asked anything yet.
+    /// The usual limits with this many connections, and a quarter as many that have not asked anything yet, but at most 1,000.
     #[must_use]
     pub fn of(connections: usize) -> Self {
-        let strangers = (connections / 4).max(1);
+        let strangers = (connections / 4).clamp(1, 1000);
         Self { connections, strangers, strangers_from_one_address: strangers, ..Self::default() }
     }
 }

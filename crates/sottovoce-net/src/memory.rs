@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes};
+use bytes::Bytes;
 use http::StatusCode;
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -92,22 +92,37 @@ impl Memory {
             return Err(ReadError::TooLong);
         }
         let mut held = self.take(announced)?;
-        held.bytes.reserve_exact(announced);
+        // One that does not tell its length comes in parts, as growing would copy it over and over.
+        let mut parts = vec![Zeroizing::new(Vec::with_capacity(announced))];
+        let (mut length, mut room) = (0, announced);
         while let Some(frame) = body.frame().await {
-            let Ok(piece) = frame.map_err(|_| ReadError::Incomplete)?.into_data() else { continue };
-            let length = held.bytes.len() + piece.len();
+            let Ok(mut piece) = frame.map_err(|_| ReadError::Incomplete)?.into_data() else {
+                continue;
+            };
+            length += piece.len();
             if length > most {
                 return Err(ReadError::TooLong);
             }
-            if length > held.bytes.capacity() {
-                let more = (held.bytes.capacity() * 2).max(length).min(most);
-                self.reserve(&mut held, more)?;
-                // What is moved is wiped behind.
-                let mut larger = Zeroizing::new(Vec::with_capacity(more));
-                larger.extend_from_slice(&held);
-                held.bytes = larger;
+            while !piece.is_empty() {
+                if parts.last().is_none_or(|part| part.len() == part.capacity()) {
+                    room += SMALL;
+                    self.reserve(&mut held, room)?;
+                    parts.push(Zeroizing::new(Vec::with_capacity(SMALL)));
+                }
+                if let Some(part) = parts.last_mut() {
+                    let fits = piece.len().min(part.capacity() - part.len());
+                    part.extend_from_slice(&piece.split_to(fits));
+                }
             }
-            held.bytes.put(piece);
+        }
+        let mut parts = parts.into_iter();
+        held.bytes = parts.next().unwrap_or_default();
+        if length > held.len() {
+            let first =
+                std::mem::replace(&mut held.bytes, Zeroizing::new(Vec::with_capacity(length)));
+            std::iter::once(first)
+                .chain(parts)
+                .for_each(|part| held.bytes.extend_from_slice(&part));
         }
         Ok(held)
     }

@@ -29,6 +29,8 @@ use crate::view::enter::{closed, entered, locked};
 const LONGEST_BODY: usize = 4 << 20;
 /// The most bytes of a form of somebody who is not let in: a passphrase or a token.
 const LONGEST_OF_STRANGERS: usize = 4 << 10;
+/// The most connections that have no cookie.
+const STRANGERS: usize = 256;
 /// How long a request's head, and its body, may take.
 const ASKING: Duration = Duration::from_secs(15);
 /// How long a browser may leave an answer unread.
@@ -320,6 +322,8 @@ fn finished(mut response: Response) -> http::Response<sottovoce_net::Body> {
 pub(crate) async fn serve(listener: Listener, door: Arc<Door>, stop: CancellationToken) {
     let mut limits = Limits::default();
     (limits.head, limits.body, limits.unread) = (ASKING, ASKING, UNREAD);
+    // Whoever has no cookie stays a stranger, also while a passphrase is tried.
+    (limits.strangers, limits.strangers_from_one_address) = (STRANGERS, STRANGERS);
     let answering = Arc::clone(&door);
     let answer = move |request, client| respond(Arc::clone(&answering), request, client);
     tokio::select! {

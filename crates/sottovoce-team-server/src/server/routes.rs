@@ -1,5 +1,7 @@
 //! The routes: one table, by which requests are served and with which the description of the interface is compared
 
+use std::sync::LazyLock;
+
 use http::Method;
 
 use crate::api::Id;
@@ -44,7 +46,7 @@ pub(super) enum Operation {
 const ORG: &str = "/api/v1/orgs/{org}";
 const CONVERSATION: &str = "/api/v1/orgs/{org}/context/conversations/{conversation}";
 
-const ROUTES: [(&str, &str, &str, Operation); 30] = [
+const TABLE: [(&str, &str, &str, Operation); 30] = [
     ("GET", "", "/health", Operation::Health),
     ("GET", "", "/metrics", Operation::Metrics),
     ("GET", "", "/openapi.json", Operation::Description),
@@ -77,9 +79,14 @@ const ROUTES: [(&str, &str, &str, Operation); 30] = [
     ("DELETE", CONVERSATION, "/artifacts/{artifact}", Operation::DeleteArtifact),
 ];
 
+/// The table with whole paths.
+static ROUTES: LazyLock<Vec<(&str, String, Operation)>> = LazyLock::new(|| {
+    TABLE.map(|(method, base, rest, does)| (method, format!("{base}{rest}"), does)).into()
+});
+
 /// The method and the path of every route, in the form of OpenAPI.
-pub fn routes() -> impl Iterator<Item = (&'static str, String)> {
-    ROUTES.iter().map(|(method, base, rest, _)| (*method, format!("{base}{rest}")))
+pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ROUTES.iter().map(|(method, path, _)| (*method, path.as_str()))
 }
 
 /// What a request asks for.
@@ -108,8 +115,8 @@ impl Ids {
 
 /// Finds the route of a request. What should be an identifier and is none has a route, and names nothing.
 pub(super) fn find(method: &Method, path: &str) -> Found {
-    let fitting = ROUTES.iter().filter_map(|(allowed, base, rest, operation)| {
-        Some((*allowed, *operation, ids(&format!("{base}{rest}"), path)?))
+    let fitting = ROUTES.iter().filter_map(|(allowed, pattern, operation)| {
+        Some((*allowed, *operation, ids(pattern, path)?))
     });
     let fitting: Vec<_> = fitting.collect();
     match fitting.iter().find(|(allowed, ..)| method.as_str() == *allowed) {

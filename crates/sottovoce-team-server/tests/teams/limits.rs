@@ -264,9 +264,22 @@ async fn without_memory_for_a_body_the_client_is_asked_to_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_hostile_clients_send_memory_stays_small_and_others_are_answered() {
-    if !is_alone("limits::whatever_hostile_clients_send_memory_stays_small_and_others_are_answered")
-    {
+async fn connections_that_ask_nothing_take_little_memory_and_no_time_of_others() {
+    if !is_alone("limits::connections_that_ask_nothing_take_little_memory_and_no_time_of_others") {
+        return;
+    }
+    let (server, owner) = Setup::new(engines().await.remove(0)).start_with_owner().await;
+    let ask = async || assert_eq!(owner.get("").await.status, 200);
+    let hostile = Hostile::of(server.address, ask).await;
+    hostile.endless_heads(100).await;
+    hostile.silent(5000).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_and_unread_answers_take_no_more_memory_than_is_allowed_and_no_time_of_others() {
+    if !is_alone(
+        "limits::bodies_and_unread_answers_take_no_more_memory_than_is_allowed_and_no_time_of_others",
+    ) {
         return;
     }
     let mut setup = Setup::new(engines().await.remove(0));
@@ -279,12 +292,10 @@ async fn whatever_hostile_clients_send_memory_stays_small_and_others_are_answere
     assert_eq!(stored.status, 204);
     let ask = async || assert_eq!(owner.get("").await.status, 200);
     let hostile = Hostile::of(server.address, ask).await;
-    hostile.silent(5000).await;
-    hostile.endless_heads(100).await;
     let head = |method: &str, path: &str| {
         format!("{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n", owner.token)
     };
+    hostile.unread(&format!("{}\r\n", head("GET", &artifact)), 255).await;
     hostile.unfinished(&head("POST", &format!("{path}/messages")), 40, MAX_BODY - 1).await;
     hostile.unfinished(&head("PUT", &artifact), 40, MAX_ARTIFACT - 1).await;
-    hostile.unread(&format!("{}\r\n", head("GET", &artifact)), 255).await;
 }
