@@ -1,8 +1,9 @@
 //! State shared by all clients: the store, the access rules and the channel of change notices.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
 use rmcp::model::RequestStateCodec;
@@ -20,12 +21,15 @@ use zeroize::Zeroizing;
 
 use crate::access::Access;
 use crate::fault::Fault;
-use crate::sampling::Answered;
 
 /// How many changes a client may lag behind. Beyond that it only learns that something changed.
 const BEHIND: usize = 256;
 /// How long an answer may go on after the server was told to stop. Clients that start a server kill it soon after.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// Recently stored answers: conversation and utterance, mapped to the time and the answer's number. The utterance is
+/// identified by its file name, because its number may be given again after the conversation was removed.
+pub(crate) type Answered = HashMap<(Scope, String), (Instant, u64)>;
 
 /// State shared by all clients.
 pub struct Hub {

@@ -1,7 +1,6 @@
 //! Sampling: asks the client's own model. Clients of the newest revision are told to ask and to call again with the
 //! answer. Clients of earlier revisions are asked during the call.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,6 @@ use sottovoce::{ChatRole, Conversation, Error, ModelOptions, Scope, StoredMessag
 
 use crate::fault::{Fault, Stop};
 use crate::hub::Hub;
-use crate::tool::context_chat::Utterance;
 
 /// The name of the answer in a round.
 const ANSWER: &str = "answer";
@@ -48,15 +46,21 @@ pub(crate) struct Asked<'a> {
     pub(crate) conversation: &'a Conversation,
 }
 
+/// An answered turn.
+pub(crate) struct Utterance {
+    pub(crate) utterance: Arc<StoredMessage>,
+    pub(crate) reply: Arc<StoredMessage>,
+    pub(crate) receipt: Receipt,
+    /// Tokens of prompt and answer, if the server counted them.
+    pub(crate) counted: Option<u64>,
+    pub(crate) cut: bool,
+}
+
 pub(crate) enum Sampled {
     Answered(Box<Utterance>),
     /// The client must ask its model and call again.
     Round(InputRequiredResult),
 }
-
-/// Recently stored answers: conversation and utterance, mapped to the time and the answer's number. The utterance is
-/// identified by its file name, because its number may be given again after the conversation was removed.
-pub(crate) type Answered = HashMap<(Scope, String), (Instant, u64)>;
 
 /// What the client hands back with its second call, signed by the server.
 #[derive(Serialize, Deserialize)]

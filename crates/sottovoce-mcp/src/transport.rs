@@ -10,14 +10,8 @@ mod end_of_input;
 #[non_exhaustive]
 pub enum TransportError {
     /// The address is in use, or does not belong to this machine.
-    #[error("cannot listen at {address}")]
-    Listen {
-        /// The address.
-        address: std::net::SocketAddr,
-        /// The operating system's error.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Listen(#[from] sottovoce_net::ListenError),
     /// Other machines can reach the address, and no token is configured.
     #[error("other machines can reach {address}, and no token is configured")]
     NoToken {

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::expect_used)]
 
+#[path = "../../../tests/common/hostile_clients.rs"]
+mod hostile_clients;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,6 +84,15 @@ Accept: application/json, text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n
     fn in_session(&self, session: &str, body: &Value) -> String {
         let more = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n");
         whole(&self.head(&more), body)
+    }
+
+    /// A request for the stream of a session.
+    fn listen(&self, session: &str) -> String {
+        format!(
+            "GET /mcp HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n\
+MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n\r\n",
+            self.address
+        )
     }
 
     /// Begins a session, and returns its id.
@@ -187,7 +199,7 @@ async fn a_client_without_the_token_gets_an_error_and_is_cut_off() {
 
 #[tokio::test]
 async fn a_head_that_is_never_whole_ends() {
-    let served = serve(|limits| limits.head = Duration::from_millis(300)).await;
+    let served = serve(|limits| limits.net.head = Duration::from_millis(300)).await;
     let mut slow = served.connect().await;
     let begun = Instant::now();
     let head = served.head("");
@@ -203,7 +215,7 @@ async fn a_head_that_is_never_whole_ends() {
 
 #[tokio::test]
 async fn a_body_that_is_never_whole_ends() {
-    let served = serve(|limits| limits.body = Duration::from_millis(300)).await;
+    let served = serve(|limits| limits.net.body = Duration::from_millis(300)).await;
     for length in
         ["Content-Length: 4000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"jso\r\n"]
     {
@@ -221,18 +233,44 @@ async fn a_body_that_is_never_whole_ends() {
 }
 
 #[tokio::test]
-async fn clients_beyond_their_limit_get_an_error() {
-    let served = serve(|limits| limits.clients = 2).await;
-    let mut clients = Vec::new();
-    for expected in [200, 200, 503] {
+async fn clients_beyond_their_limit_get_an_error_unless_one_is_idle() {
+    let served = serve(|limits| limits.net.connections = 2).await;
+    let mut listening = Vec::new();
+    for _ in 0..2 {
+        let session = served.session().await.unwrap();
+        let mut stream = served.connect().await;
+        stream.write_all(served.listen(&session).as_bytes()).await.unwrap();
+        assert_eq!(status(&mut stream).await, Some(200));
+        listening.push(stream);
+    }
+    assert_eq!(served.status(&served.list()).await, 503);
+    listening.pop();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut idle = Vec::new();
+    for _ in 0..3 {
         let mut client = served.connect().await;
         client.write_all(served.list().as_bytes()).await.unwrap();
-        assert_eq!(status(&mut client).await, Some(expected));
-        clients.push(client);
+        assert_eq!(status(&mut client).await, Some(200));
+        drop(rest(&mut client, Duration::from_millis(50)).await);
+        idle.push(client);
     }
-    drop(clients);
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(served.status(&served.list()).await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_hostile_clients_send_memory_stays_small_and_others_are_answered() {
+    if !hostile_clients::is_alone(
+        "whatever_hostile_clients_send_memory_stays_small_and_others_are_answered",
+    ) {
+        return;
+    }
+    let served = serve(|_| {}).await;
+    let ask = async || assert_eq!(served.status(&served.list()).await, 200);
+    let hostile = hostile_clients::Hostile::of(served.address, ask).await;
+    hostile.silent(5000).await;
+    hostile.endless_heads(100).await;
+    hostile.unfinished(&served.head(""), 60, (4 << 20) - 2).await;
+    let stranger = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
+    hostile.unfinished(stranger, 255, (4 << 20) - 2).await;
 }
 
 #[tokio::test]
@@ -242,12 +280,7 @@ async fn a_flood_of_sessions_ends_its_own_and_not_those_in_use() {
     assert_eq!(served.ask(&used).await, 200);
     let listened = served.session().await.unwrap();
     let mut stream = served.connect().await;
-    let listen = format!(
-        "GET /mcp HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n\
-MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {listened}\r\n\r\n",
-        served.address
-    );
-    stream.write_all(listen.as_bytes()).await.unwrap();
+    stream.write_all(served.listen(&listened).as_bytes()).await.unwrap();
     assert_eq!(status(&mut stream).await, Some(200));
     let mut flood = Vec::new();
     for _ in 0..40 {
@@ -268,12 +301,7 @@ async fn a_session_that_idles_ends_and_one_that_is_listened_to_does_not() {
     let served = serve(|limits| limits.idle = Duration::from_millis(400)).await;
     let (idle, busy) = (served.session().await.unwrap(), served.session().await.unwrap());
     let mut stream = served.connect().await;
-    let listen = format!(
-        "GET /mcp HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n\
-MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {busy}\r\n\r\n",
-        served.address
-    );
-    stream.write_all(listen.as_bytes()).await.unwrap();
+    stream.write_all(served.listen(&busy).as_bytes()).await.unwrap();
     assert_eq!(status(&mut stream).await, Some(200));
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!((served.ask(&idle).await, served.ask(&busy).await), (404, 200));

@@ -9,21 +9,39 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full};
 use tokio::sync::mpsc;
 
+use crate::memory::Held;
+
 /// The body of an answer.
-#[derive(Debug)]
-pub struct Body(Content);
+pub struct Body {
+    content: UnsyncBoxBody<Bytes, io::Error>,
+    /// Whether the connection had time to send what came before it breaks off.
+    is_sent: bool,
+    /// The memory that was taken for it.
+    held: Option<Arc<Held>>,
+    /// What is kept until the body has ended.
+    _kept: Option<Box<dyn Send>>,
+}
+
+/// A piece of an answer and the memory that is given back once it is sent.
+struct HeldPiece {
+    piece: Bytes,
+    _held: Arc<Held>,
+}
+
+impl AsRef<[u8]> for HeldPiece {
+    fn as_ref(&self) -> &[u8] {
+        &self.piece
+    }
+}
 
 #[derive(Debug)]
-enum Content {
-    Whole(Option<Bytes>),
-    Pieces {
-        pieces: mpsc::Receiver<Bytes>,
-        is_complete: Arc<AtomicBool>,
-        /// Whether the connection had time to send what came before it breaks off.
-        is_sent: bool,
-    },
+struct Pieces {
+    pieces: mpsc::Receiver<Bytes>,
+    is_complete: Arc<AtomicBool>,
 }
 
 /// Where the pieces of an answer go. Unless it is told that the answer is complete, the connection breaks off at the end,
@@ -38,8 +56,8 @@ pub struct Sender {
 pub fn pieces(waiting: usize) -> (Sender, Body) {
     let (sender, pieces) = mpsc::channel(waiting.max(1));
     let is_complete = Arc::<AtomicBool>::default();
-    let body = Content::Pieces { pieces, is_complete: Arc::clone(&is_complete), is_sent: false };
-    (Sender { pieces: sender, is_complete }, Body(body))
+    let body = Body::new(Pieces { pieces, is_complete: Arc::clone(&is_complete) });
+    (Sender { pieces: sender, is_complete }, body)
 }
 
 impl Sender {
@@ -60,15 +78,49 @@ impl Sender {
 }
 
 impl Body {
+    /// A body of any kind.
+    pub fn new<B>(content: B) -> Self
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let content = content.map_err(io::Error::other).boxed_unsync();
+        Self { content, is_sent: false, held: None, _kept: None }
+    }
+
     /// The body of an answer that has none.
     pub fn empty() -> Self {
-        Self(Content::Whole(None))
+        Self::new(Empty::new())
+    }
+
+    /// The same body, which keeps something until it has ended.
+    pub(crate) fn keeping(self, kept: impl Send + 'static) -> Self {
+        Self { _kept: Some(Box::new(kept)), ..self }
+    }
+
+    /// The same body with memory that was taken for it, until the last piece is sent.
+    #[must_use]
+    pub fn holding(self, held: Held) -> Self {
+        Self { held: Some(Arc::new(held)), ..self }
+    }
+
+    /// The length of a whole body that has no memory yet.
+    pub(crate) fn unheld(&self) -> Option<u64> {
+        if self.held.is_some() { None } else { http_body::Body::size_hint(&self.content).exact() }
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body")
+            .field("length", &http_body::Body::size_hint(&self.content))
+            .finish_non_exhaustive()
     }
 }
 
 impl<T: Into<Bytes>> From<T> for Body {
     fn from(whole: T) -> Self {
-        Self(Content::Whole(Some(whole.into())))
+        Self::new(Full::new(whole.into()))
     }
 }
 
@@ -80,33 +132,54 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        match &mut self.0 {
-            Content::Whole(whole) => Poll::Ready(whole.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Content::Pieces { pieces, is_complete, is_sent } => {
-                match ready!(pieces.poll_recv(context)) {
-                    Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
-                    None if is_complete.load(Ordering::Acquire) => Poll::Ready(None),
-                    // An error would discard what is not sent yet.
-                    None if !std::mem::replace(is_sent, true) => {
-                        context.waker().wake_by_ref();
-                        Poll::Pending
-                    }
-                    None => Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into()))),
-                }
-            }
+        let frame = ready!(Pin::new(&mut self.content).poll_frame(context));
+        // An error would discard what is not sent yet.
+        if matches!(frame, Some(Err(_))) && !std::mem::replace(&mut self.is_sent, true) {
+            self.content = Body::new(Broken).content;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
         }
+        let Some(held) = &self.held else { return Poll::Ready(frame) };
+        let hold = |piece| Bytes::from_owner(HeldPiece { piece, _held: Arc::clone(held) });
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(hold))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Content::Whole(None))
+        self.content.is_end_stream()
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
-        match &self.0 {
-            Content::Whole(whole) => http_body::SizeHint::with_exact(
-                whole.as_ref().map_or(0, |bytes| bytes.len() as u64),
-            ),
-            Content::Pieces { .. } => http_body::SizeHint::default(),
-        }
+        self.content.size_hint()
+    }
+}
+
+impl http_body::Body for Pieces {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        Poll::Ready(match ready!(self.pieces.poll_recv(context)) {
+            Some(piece) => Some(Ok(Frame::data(piece))),
+            None if self.is_complete.load(Ordering::Acquire) => None,
+            None => Some(Err(io::ErrorKind::ConnectionAborted.into())),
+        })
+    }
+}
+
+/// The end of a body that breaks off.
+struct Broken;
+
+impl http_body::Body for Broken {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into())))
     }
 }

@@ -1,21 +1,30 @@
-//! HTTP connections of a server: accepted within limits, with TLS if wanted, and ended without cutting answers off.
+//! What every server stands on.
 //!
-//! A [`Listener`] is bound to an address. [`accept`] hands each request to a function that answers it, until the server is told to
-//! stop. [`read`] takes in the body of a request, and [`Body`] is that of an answer.
+//! A [`Listener`] is bound to an address. [`serve`] hands each request to a function that answers it, until the server is told to stop;
+//! [`accept`] does the same with connections that speak another protocol. [`Limits`] say how many connections there are and how long they
+//! may take, and [`Memory`] how much they may hold. [`Names`] and [`Token`] tell who may ask. [`Body`] is that of an answer.
 
-mod accept;
+mod access;
 mod body;
-mod connections;
+mod limits;
 mod listener;
-mod request;
+mod memory;
+mod metrics;
+mod places;
+mod reply;
+mod serve;
 mod socket;
 #[cfg(feature = "tls")]
 mod tls;
 
-pub use accept::{Client, accept};
+pub use access::{Names, Token, bearer, same};
 pub use body::{Body, Sender, pieces};
-pub use connections::ConnectionLimits;
-pub use listener::Listener;
-pub use request::{ReadError, read};
+pub use limits::Limits;
+pub use listener::{Duplex, ListenError, Listener, Stream};
+pub use memory::{Held, Memory, ReadError};
+pub use metrics::{OPEN_METRICS, OpenMetrics};
+pub use places::{Client, Connection, Places};
+pub use reply::{closing, json, plain, reply};
+pub use serve::{accept, serve};
 #[cfg(feature = "tls")]
 pub use tls::TlsError;

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http::StatusCode;
 use maud::{Markup, html};
 use sottovoce::{Error, with_causes};
+use sottovoce_net::ReadError;
 
 use crate::english as en;
 use crate::host::Advice;
@@ -30,6 +31,16 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// The body of a request could not be read, or that of an answer not be held.
+    pub(crate) fn unread(why: ReadError) -> Self {
+        let text = match why {
+            ReadError::TooLong => en::BODY_TOO_LONG,
+            ReadError::TooSlow | ReadError::Incomplete => en::BODY_TOO_SLOW,
+            ReadError::Busy => en::TOO_MANY,
+        };
+        Self::Plain(why.status(), text)
+    }
+
     /// The page that tells it.
     pub(crate) fn page(self, advice: &Advice) -> Response {
         let (visit, status, title) = match &self {

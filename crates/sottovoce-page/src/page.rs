@@ -1,6 +1,5 @@
 //! What a host does with the page: say what it shows, bind an address, serve.
 
-use std::io;
 use std::net::SocketAddr;
 #[cfg(feature = "tls")]
 use std::path::Path;
@@ -42,14 +41,8 @@ pub enum PageError {
         missing: &'static str,
     },
     /// The address is in use, or does not belong to this machine.
-    #[error("cannot listen at {address}")]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// The operating system's error.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Address(#[from] sottovoce_net::ListenError),
     /// The certificate or its key cannot be used.
     #[cfg(feature = "tls")]
     #[error(transparent)]
@@ -139,8 +132,7 @@ impl Page {
                 return Err(PageError::Unprotected { address, missing });
             }
         }
-        let bound = Listener::bind(address).await;
-        let listener = bound.map_err(|source| PageError::Address { address, source })?;
+        let listener = Listener::bind(address).await?;
         #[cfg(feature = "tls")]
         let listener = match &self.certificate {
             Some((certificate, key)) => listener.tls(certificate, key)?,

@@ -12,14 +12,12 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONNECTION, HeaderValue, REFRESH, SET_COOKIE};
 use http::{HeaderMap, Method, Request, StatusCode};
 use hyper::body::Incoming;
-use sottovoce_net::{Client, ConnectionLimits, Listener, ReadError, accept};
-use subtle::ConstantTimeEq;
+use sottovoce_net::{Client, Limits, Listener, same};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::app::App;
-
 use crate::english as en;
 use crate::enter::{Entry, Gate, Names, NotOurs, TooManyGuesses, cookie};
 use crate::failure::Failure;
@@ -29,13 +27,14 @@ use crate::view::enter::{closed, entered, locked};
 
 /// The most bytes of a form: a message of a megabyte whose every byte is encoded in three.
 const LONGEST_BODY: usize = 4 << 20;
+/// The most bytes of a form of somebody who is not let in: a passphrase or a token.
+const LONGEST_OF_STRANGERS: usize = 4 << 10;
+/// The most connections that have no cookie.
+const STRANGERS: usize = 256;
 /// How long a request's head, and its body, may take.
-const HEAD: Duration = Duration::from_secs(15);
-const BODY: Duration = Duration::from_secs(15);
-/// The most connections. One more closes the one that has been idle longest.
-const CONNECTIONS: usize = 256;
-/// How long answers in progress may take once the server was told to stop.
-const GRACE: Duration = Duration::from_secs(5);
+const ASKING: Duration = Duration::from_secs(15);
+/// How long a browser may leave an answer unread.
+const UNREAD: Duration = Duration::from_secs(30);
 /// How often sessions that are idle too long are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -71,7 +70,7 @@ impl Door {
     async fn answer(
         &self,
         request: Request<Incoming>,
-        admit: impl FnOnce() -> bool,
+        client: &Client,
     ) -> Result<Response, Failure> {
         let (head, body) = request.into_parts();
         let (path, is_post) = (head.uri.path().to_owned(), head.method == Method::POST);
@@ -89,9 +88,11 @@ impl Door {
         if is_link {
             return self.enter(&head);
         }
-        let form = if is_post { read(body).await? } else { Form::default() };
+        let is_unlock = is_post && path == "/unlock";
         match self.gate.entry(&head.headers, !path.starts_with("/live/")) {
-            Entry::Closed if is_post && path == "/unlock" => self.unlock_with_token(&form).await,
+            Entry::Closed if is_unlock => {
+                self.unlock_with_token(&Form::read(client, body, LONGEST_OF_STRANGERS).await?).await
+            }
             Entry::Closed => {
                 if head.method == Method::GET && !path.starts_with("/live/") {
                     self.announce_link();
@@ -99,7 +100,8 @@ impl Door {
                 let page = closed(self.gate.has_token(), None);
                 Ok((StatusCode::UNAUTHORIZED, page).into_response())
             }
-            Entry::Locked { csrf } if is_post && path == "/unlock" => {
+            Entry::Locked { csrf } if is_unlock => {
+                let form = Form::read(client, body, LONGEST_OF_STRANGERS).await?;
                 form.check(&csrf)?;
                 self.unlock(&head.headers, &csrf, &form).await
             }
@@ -108,13 +110,15 @@ impl Door {
                 Ok((StatusCode::UNAUTHORIZED, page).into_response())
             }
             Entry::Open { csrf } => {
-                if !admit() {
+                if !client.admit() {
                     return Err(Failure::Plain(StatusCode::SERVICE_UNAVAILABLE, en::TOO_MANY));
                 }
                 let visit = Visit { csrf, read_only: self.app.read_only };
+                let mut form = Form::default();
                 if is_post {
+                    form = Form::read(client, body, LONGEST_BODY).await?;
                     form.check(&visit.csrf)?;
-                    if path == "/unlock" {
+                    if is_unlock {
                         return self.unlock(&head.headers, &visit.csrf, &form).await;
                     }
                     if path == "/lock" {
@@ -125,7 +129,7 @@ impl Door {
                         return Err(Failure::Plain(StatusCode::FORBIDDEN, en::READ_ONLY));
                     }
                 }
-                let mut request = Request::from_parts(head, Body::from(form.bytes.clone()));
+                let mut request = Request::from_parts(head, Body::from(form.bytes));
                 request.extensions_mut().insert(visit);
                 let Ok(response) = self.views.clone().call(request).await;
                 Ok(response)
@@ -260,6 +264,12 @@ struct Form {
 }
 
 impl Form {
+    /// The bytes are wiped once nobody has them any more. A passphrase may be in them.
+    async fn read(client: &Client, body: Incoming, most: usize) -> Result<Self, Failure> {
+        let read = client.read(body, most).await;
+        Ok(Self { bytes: read.map_err(Failure::unread)?.into() })
+    }
+
     fn value(&self, name: &str) -> Option<Zeroizing<String>> {
         let mut fields = form_urlencoded::parse(&self.bytes);
         fields.find(|(field, _)| field == name).map(|(_, value)| Zeroizing::new(value.into_owned()))
@@ -268,30 +278,11 @@ impl Form {
     /// Refuses a form that no page of this session has made.
     fn check(&self, csrf: &str) -> Result<(), Failure> {
         let shown = self.value("csrf").unwrap_or_default();
-        match bool::from(shown.as_bytes().ct_eq(csrf.as_bytes())) {
+        match same(csrf.as_bytes(), shown.as_bytes()) {
             true => Ok(()),
             false => Err(Failure::Plain(StatusCode::FORBIDDEN, en::FORGED)),
         }
     }
-}
-
-impl Drop for Form {
-    fn drop(&mut self) {
-        // A passphrase may be in it. If something else still reads the bytes, that something wipes nothing.
-        if let Ok(mut bytes) = std::mem::take(&mut self.bytes).try_into_mut() {
-            bytes.zeroize();
-        }
-    }
-}
-
-async fn read(body: Incoming) -> Result<Form, Failure> {
-    let refused = |error| match error {
-        ReadError::TooLong => Failure::Plain(StatusCode::PAYLOAD_TOO_LARGE, en::BODY_TOO_LONG),
-        ReadError::TooSlow => Failure::Plain(StatusCode::REQUEST_TIMEOUT, en::BODY_TOO_SLOW),
-        ReadError::Incomplete => Failure::Plain(StatusCode::BAD_REQUEST, en::BODY_TOO_SLOW),
-    };
-    let bytes = sottovoce_net::read(body, LONGEST_BODY, BODY).await.map_err(refused)?;
-    Ok(Form { bytes })
 }
 
 /// Answers one request.
@@ -300,33 +291,43 @@ async fn respond(
     request: Request<Incoming>,
     client: Client,
 ) -> http::Response<sottovoce_net::Body> {
-    let answered = door.answer(request, || client.admit()).await;
+    let answered = door.answer(request, &client).await;
     let mut response = answered.unwrap_or_else(Failure::into_response);
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {
         response = failure.page(&door.app.advice);
     }
+    client
+        .hold(finished(response))
+        .unwrap_or_else(|busy| finished(Failure::unread(busy).into_response()))
+}
+
+/// An answer with the headers that every one has.
+fn finished(mut response: Response) -> http::Response<sottovoce_net::Body> {
     reply::protect(response.headers_mut());
-    let status = response.status();
-    if status == StatusCode::METHOD_NOT_ALLOWED {
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+    let close = HeaderValue::from_static("close");
+    match response.status() {
+        StatusCode::METHOD_NOT_ALLOWED => {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+        }
+        // The rest of such a request is unread.
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => {
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        _ => {}
     }
-    // The rest of such a request is unread.
-    if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    }
-    let (head, body) = response.into_parts();
-    http::Response::from_parts(head, reply::sent(body).await)
+    response.map(sottovoce_net::Body::new)
 }
 
 /// Serves until `stop` is cancelled. Answers in progress then have a moment.
 pub(crate) async fn serve(listener: Listener, door: Arc<Door>, stop: CancellationToken) {
-    let limits = ConnectionLimits { connections: CONNECTIONS, head: HEAD, unread: reply::UNREAD };
+    let mut limits = Limits::default();
+    (limits.head, limits.body, limits.unread) = (ASKING, ASKING, UNREAD);
+    // Whoever has no cookie stays a stranger, also while a passphrase is tried.
+    (limits.strangers, limits.strangers_from_one_address) = (STRANGERS, STRANGERS);
     let answering = Arc::clone(&door);
     let answer = move |request, client| respond(Arc::clone(&answering), request, client);
     tokio::select! {
-        graceful = accept(listener, limits, answer, &stop) => {
-            drop(tokio::time::timeout(GRACE, graceful.shutdown()).await);
-        }
+        _ = sottovoce_net::serve(listener, limits, answer, &stop, None) => {}
         () = door.watch() => {}
     }
     door.app.house.close().await;

@@ -30,7 +30,7 @@ const CONNECTING: Duration = Duration::from_secs(5);
 /// How often a silent connection is tested. A model may be silent for as long as it needs, but not a dead machine.
 const ALIVE: Duration = Duration::from_secs(20);
 /// How long a client may take nothing of an answer before it counts as gone.
-pub(crate) const UNREAD: Duration = Duration::from_secs(120);
+const UNREAD: Duration = Duration::from_secs(120);
 /// After this long, other turns of the conversation do not wait for such a client any more.
 const STALLED: Duration = Duration::from_secs(5);
 /// How many pieces of an answer wait for a client that reads slowly.

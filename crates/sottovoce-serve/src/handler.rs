@@ -4,13 +4,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use sottovoce::conversation::HostTurn;
 use sottovoce::{Error, Scope};
-use sottovoce_net::{Body, Client, ReadError, read};
+use sottovoce_net::{Body, Client, ReadError, closing, json};
 use tokio::sync::oneshot;
 
 use crate::access::{Access, Refusal};
@@ -21,7 +21,7 @@ use crate::memory::{Asked, Prepared};
 use crate::open_scope::OpenScope;
 use crate::receipt::Receipt;
 use crate::record::{Progress, Recorder};
-use crate::reply::{error, json};
+use crate::reply::error;
 use crate::request::{ChatRequest, Form, Unread, replace_lone_surrogates};
 use crate::route::{self, Endpoint, Route};
 
@@ -44,8 +44,6 @@ pub(crate) struct Handler {
     pub(crate) hub: Arc<Hub>,
     pub(crate) access: Arc<Access>,
     pub(crate) listening: IpAddr,
-    /// How long the body of a request may take.
-    pub(crate) body_time: Duration,
 }
 
 /// A request that was let in.
@@ -72,9 +70,9 @@ impl Handler {
         let path = request.uri().path().to_owned();
         let is_openai = path.contains("/v1/");
         let refuse = |status, reason: &str| Box::new(error(is_openai, status, reason));
-        self.access
-            .check_host(request.headers(), self.listening)
-            .map_err(|refusal| refused(is_openai, refusal))?;
+        if !self.access.check_host(request.headers(), self.listening) {
+            return Err(refused(is_openai, Refusal::Host));
+        }
         let Route { scope, prefix, path } =
             route::split(&path).map_err(|error| refuse(StatusCode::NOT_FOUND, &reason(&error)))?;
         let endpoint = route::endpoint(request.method(), &path);
@@ -103,7 +101,7 @@ impl Handler {
             let reason = "the request's body must not be compressed";
             return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason));
         }
-        let body = self.read(body, is_openai).await?;
+        let body = self.read(body, client, is_openai).await?;
         let admitted = Admitted { prefix, path, head, body };
         match (endpoint, scope) {
             (Endpoint::Converse(form), Some(scope)) => self.converse(form, &scope, admitted).await,
@@ -122,31 +120,26 @@ impl Handler {
         .map_err(Box::new)
     }
 
-    async fn read(&self, body: Incoming, is_openai: bool) -> Result<Bytes, Box<Response<Body>>> {
+    async fn read(
+        &self,
+        body: Incoming,
+        client: &Client,
+        is_openai: bool,
+    ) -> Result<Bytes, Box<Response<Body>>> {
         let most = self.hub.config().serve.max_request_bytes;
-        let refuse = |status, reason: &str| {
-            let mut refused = error(is_openai, status, reason);
-            // The rest of the body is not read.
-            let close = HeaderValue::from_static("close");
-            refused.headers_mut().insert(http::header::CONNECTION, close);
-            Box::new(refused)
-        };
-        let read = read(body, most, self.body_time).await.map_err(|error| match error {
-            ReadError::TooLong => {
-                let reason =
-                    format!("a request may have at most {most} bytes (Serve.MaxRequestBytes)");
-                refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason)
-            }
-            ReadError::Incomplete => {
-                refuse(StatusCode::BAD_REQUEST, "the request's body is incomplete")
-            }
-            ReadError::TooSlow => {
-                refuse(StatusCode::REQUEST_TIMEOUT, "the request's body took too long")
-            }
+        let mut body = client.read(body, most).await.map_err(|refused| {
+            let reason: &str = match refused {
+                ReadError::TooLong => {
+                    &format!("a request may have at most {most} bytes (Serve.MaxRequestBytes)")
+                }
+                ReadError::Incomplete => "the request's body is incomplete",
+                ReadError::TooSlow => "the request's body took too long",
+                ReadError::Busy => "too many large requests are being read; ask again",
+            };
+            Box::new(closing(error(is_openai, refused.status(), reason)))
         })?;
-        let mut whole = BytesMut::from(read);
-        replace_lone_surrogates(&mut whole);
-        Ok(whole.freeze())
+        replace_lone_surrogates(&mut body);
+        Ok(body.into())
     }
 
     async fn converse(

@@ -25,4 +25,5 @@ mod time_line;
 
 pub use access::{Access, KeysError};
 pub use hub::Hub;
-pub use server::{Limits, ListenError, Listening, MoreMetrics, listen, serve, serve_health};
+pub use server::{ListenError, Listening, MoreMetrics, listen, serve, serve_health};
+pub use sottovoce_net::{Limits, OpenMetrics};

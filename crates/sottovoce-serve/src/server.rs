@@ -7,15 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sottovoce::config::OpenConversations;
-use sottovoce_net::{ConnectionLimits, accept};
 use tokio_util::sync::CancellationToken;
 
-use crate::forward::UNREAD;
 use crate::handler::Handler;
 use crate::hub::Hub;
 use health::Health;
 pub use health::MoreMetrics;
-pub use listen::{Limits, ListenError, Listening, listen};
+pub use listen::{ListenError, Listening, listen};
 
 /// How long partial answers may take to be stored.
 const STORING: Duration = Duration::from_secs(10);
@@ -24,22 +22,15 @@ const STORING: Duration = Duration::from_secs(10);
 /// before this returns.
 pub async fn serve(listening: Listening, hub: Hub, stop: CancellationToken) {
     let hub = Arc::new(hub);
-    let limits = listening.limits;
-    let handler = Handler {
-        hub: Arc::clone(&hub),
-        access: Arc::clone(&listening.access),
-        listening: listening.address().ip(),
-        body_time: limits.body,
-    };
+    let Listening { listener, access, mut limits } = listening;
+    // The largest request is read when there is no other.
+    limits.memory = limits.memory.max(hub.config().serve.max_request_bytes + 1024);
+    let listening = listener.address().ip();
+    let handler = Handler { hub: Arc::clone(&hub), access, listening };
     let answer = move |request, client| handler.clone().answer(request, client);
-    let graceful = tokio::select! {
-        graceful = accept(listening.listener, connections(limits), answer, &stop) => graceful,
+    tokio::select! {
+        _ = sottovoce_net::serve(listener, limits, answer, &stop, Some(&hub.cut)) => {}
         () = hub.conversations.clean_hourly() => return,
-    };
-    let closed = graceful.shutdown();
-    tokio::pin!(closed);
-    if tokio::time::timeout(limits.grace, &mut closed).await.is_err() {
-        hub.cut.cancel();
     }
     hub.turns.close();
     let storing = async {
@@ -59,18 +50,10 @@ pub async fn serve_health(
     ending: CancellationToken,
     stop: CancellationToken,
 ) {
-    let health = Health {
-        conversations,
-        more,
-        ending,
-        access: Arc::clone(&listening.access),
-        listening: listening.address().ip(),
-    };
+    let Listening { listener, access, mut limits } = listening;
+    limits.grace = Duration::from_secs(1);
+    let listening = listener.address().ip();
+    let health = Health { conversations, more, ending, access, listening };
     let answer = move |request, client| health.clone().answer(request, client);
-    let graceful = accept(listening.listener, connections(listening.limits), answer, &stop).await;
-    drop(tokio::time::timeout(Duration::from_secs(1), graceful.shutdown()).await);
-}
-
-fn connections(limits: Limits) -> ConnectionLimits {
-    ConnectionLimits { connections: limits.connections, head: limits.head, unread: UNREAD }
+    sottovoce_net::serve(listener, limits, answer, &stop, None).await;
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use sottovoce_net::ReadError;
 use sottovoce_remote::RemoteError;
 
 /// The result of what may fail.
@@ -106,14 +107,8 @@ pub enum Error {
     #[error("the system gives no random numbers")]
     NoRandom,
     /// The server cannot listen at the address.
-    #[error("cannot listen at {address}")]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// The operating system's error.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Address(#[from] sottovoce_net::ListenError),
     /// Other machines can reach the address, and nothing encrypts what they say.
     #[error("other machines can reach {address}, and plain HTTP shows tokens on the way")]
     PlainHttp {
@@ -134,7 +129,25 @@ pub enum Error {
     },
 }
 
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        Self::unread(error, 0)
+    }
+}
+
 impl Error {
+    /// The body of a request, of at most so many bytes, could not be read.
+    pub(crate) fn unread(error: ReadError, most: usize) -> Self {
+        match error {
+            ReadError::TooLong => Self::TooLarge { what: "the body of this request", most },
+            ReadError::Incomplete => {
+                Self::Invalid { what: "the body of the request broke off".to_owned() }
+            }
+            ReadError::TooSlow => Self::TooSlow,
+            ReadError::Busy => Self::Busy,
+        }
+    }
+
     /// What to do about it.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
@@ -161,7 +174,7 @@ impl Error {
             }
             Self::Database { .. } => "see the log of the database",
             Self::Damaged { .. } => "restore the object store from its backup",
-            Self::Address { .. } => "choose another address or port",
+            Self::Address(_) => "choose another address or port",
             Self::PlainHttp { .. } => {
                 "give a certificate, or allow plain HTTP if a proxy in front speaks TLS"
             }

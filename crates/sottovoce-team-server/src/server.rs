@@ -2,7 +2,6 @@
 
 mod handler;
 mod limits;
-mod memory;
 mod metrics;
 mod operations;
 mod query;
@@ -17,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce_net::{ConnectionLimits, Listener, accept};
+use sottovoce_net::Listener;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Secret;
@@ -55,8 +54,7 @@ pub async fn listen(address: SocketAddr) -> Result<Listening> {
 /// # Errors
 /// [`Error::Address`].
 pub async fn listen_plain(address: SocketAddr) -> Result<Listening> {
-    let bound = Listener::bind(address).await;
-    Ok(Listening(bound.map_err(|source| Error::Address { address, source })?))
+    Ok(Listening(Listener::bind(address).await?))
 }
 
 /// Binds any address, to speak HTTPS there with this certificate, after which its chain may follow, and its key: both files in PEM.
@@ -79,19 +77,15 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let handler = Arc::new(Handler::new(team.clone(), operator, limits, stop.clone()));
-    let connections = ConnectionLimits {
-        connections: limits.connections,
-        head: limits.head,
-        unread: limits.unread,
-    };
     let answering = Arc::clone(&handler);
     let answer = move |request, client| Arc::clone(&answering).answer(request, client);
-    let graceful = tokio::select! {
-        graceful = accept(listening.0, connections, answer, &stop) => graceful,
+    let served = sottovoce_net::serve(listening.0, limits.net, answer, &stop, None);
+    let have_ended = tokio::select! {
+        have_ended = served => have_ended,
         () = handler.watch.follow(&team) => return,
         () = upkeep(&team, limits.upkeep) => return,
     };
-    if tokio::time::timeout(limits.grace, graceful.shutdown()).await.is_err() {
+    if !have_ended {
         tracing::warn!("some requests did not end in time");
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::io::BufReader;
-use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedWriteHalf;
+use sottovoce_net::{Connection, Stream};
+use tokio::io::{BufReader, WriteHalf};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::agent::Agent;
 use crate::event::Event;
@@ -19,54 +19,60 @@ use crate::turn::Turn;
 
 /// How long a client may be silent between turns.
 const SILENT: Duration = Duration::from_secs(10 * 60);
-/// How long a client may take to accept an event.
-const SLOW: Duration = Duration::from_secs(30);
+/// How long it may be silent before its first event.
+const FIRST: Duration = Duration::from_secs(30);
 /// Events that are read ahead.
 const AHEAD: usize = 4;
 
 /// Serves one connection to its end. The end of the client's input during an answer is a barge-in: the model stops, and
 /// what was sent is stored.
 pub(crate) async fn run(
-    stream: TcpStream,
+    stream: Stream,
+    connection: &Connection,
     agent: Arc<Agent>,
     rooms: Arc<Rooms>,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let (reader, mut writer) = stream.into_split();
+    let (reader, mut writer) = tokio::io::split(stream);
     let (events, mut incoming) = mpsc::channel(AHEAD);
-    let reading = tokio::spawn(async move {
+    let sender = connection.clone();
+    let _reading = AbortOnDropHandle::new(tokio::spawn(async move {
         let mut reader = BufReader::new(reader);
-        while let Ok(Some(event)) = Event::read(&mut reader).await {
+        while let Ok(Some(event)) = Event::read(&mut reader, &sender).await {
             if events.send(event).await.is_err() {
                 break;
             }
         }
-    });
-    let served = serve(&mut incoming, &mut writer, &agent, &rooms, &stop).await;
-    reading.abort();
-    served
+    }));
+    serve(&mut incoming, &mut writer, connection, &agent, &rooms, &stop).await
 }
 
 async fn serve(
     incoming: &mut mpsc::Receiver<Event>,
-    writer: &mut OwnedWriteHalf,
+    writer: &mut WriteHalf<Stream>,
+    connection: &Connection,
     agent: &Agent,
     rooms: &Rooms,
     stop: &CancellationToken,
 ) -> io::Result<()> {
-    let mut next = None;
+    let (mut next, mut patience) = (None, FIRST);
     loop {
         let event = match next.take() {
             Some(event) => event,
             None => tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                event = tokio::time::timeout(SILENT, incoming.recv()) => match event {
+                event = tokio::time::timeout(patience, incoming.recv()) => match event {
                     Ok(Some(event)) => event,
                     Ok(None) | Err(_) => return Ok(()),
                 },
             },
         };
+        patience = SILENT;
+        // Busy until the event is answered.
+        let client = connection.client();
+        if !client.admit() {
+            return Ok(());
+        }
         if event.kind != "transcript" {
             answer_aside(&event, writer).await?;
             continue;
@@ -108,7 +114,7 @@ async fn serve(
 }
 
 /// Answers what is no turn. Unknown events are ignored, as the protocol demands.
-async fn answer_aside(event: &Event, writer: &mut OwnedWriteHalf) -> io::Result<()> {
+async fn answer_aside(event: &Event, writer: &mut WriteHalf<Stream>) -> io::Result<()> {
     match event.kind.as_str() {
         "describe" => send(&[info()], writer).await,
         "ping" => send(&[Event::new("pong", json!({ "text": event.text("text") }))], writer).await,
@@ -116,9 +122,9 @@ async fn answer_aside(event: &Event, writer: &mut OwnedWriteHalf) -> io::Result<
     }
 }
 
-async fn send(events: &[Event], writer: &mut OwnedWriteHalf) -> io::Result<()> {
+async fn send(events: &[Event], writer: &mut WriteHalf<Stream>) -> io::Result<()> {
     for event in events {
-        tokio::time::timeout(SLOW, event.write(writer)).await??;
+        event.write(writer).await?;
     }
     Ok(())
 }

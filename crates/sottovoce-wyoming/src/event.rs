@@ -3,6 +3,7 @@
 use std::io;
 
 use serde_json::{Map, Value, json};
+use sottovoce_net::{Connection, Held};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use zeroize::Zeroizing;
 
@@ -17,6 +18,8 @@ const LONGEST_PAYLOAD: u64 = 64 << 20;
 pub(crate) struct Event {
     pub(crate) kind: String,
     pub(crate) data: Map<String, Value>,
+    /// Memory for what was read, until the event is handled.
+    _held: Option<Held>,
 }
 
 impl Event {
@@ -25,7 +28,7 @@ impl Event {
             Value::Object(data) => data,
             _ => Map::new(),
         };
-        Self { kind: kind.to_owned(), data }
+        Self { kind: kind.to_owned(), data, _held: None }
     }
 
     /// The text with this name; empty if there is none.
@@ -37,7 +40,10 @@ impl Event {
     ///
     /// # Errors
     /// What cannot be read, is no event, or is too long.
-    pub(crate) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Self>> {
+    pub(crate) async fn read(
+        from: &mut (impl AsyncBufRead + Unpin),
+        connection: &Connection,
+    ) -> io::Result<Option<Self>> {
         let mut line = Zeroizing::new(Vec::new());
         if (&mut *from).take(LONGEST_LINE).read_until(b'\n', &mut line).await? == 0 {
             return Ok(None);
@@ -60,6 +66,8 @@ impl Event {
         if data_length > LONGEST_DATA || payload > LONGEST_PAYLOAD {
             return Err(wrong("an event is too long"));
         }
+        let length = usize::try_from(data_length).unwrap_or(usize::MAX);
+        let held = Some(connection.take(length).map_err(io::Error::other)?);
         if data_length > 0 {
             let mut bytes = Zeroizing::new(Vec::new());
             (&mut *from).take(data_length).read_to_end(&mut bytes).await?;
@@ -75,7 +83,7 @@ impl Event {
         if tokio::io::copy(&mut skipped, &mut tokio::io::sink()).await? != payload {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(Some(Self { kind, data }))
+        Ok(Some(Self { kind, data, _held: held }))
     }
 
     /// Writes the event.

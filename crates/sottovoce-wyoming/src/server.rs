@@ -1,13 +1,11 @@
 //! Listening and shutting down.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sottovoce::Scope;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use sottovoce_net::{Limits, Listener, Places, accept};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -16,8 +14,10 @@ use crate::agent::Agent;
 use crate::connection;
 use crate::rooms::Rooms;
 
-/// How many connections are served at once.
+/// The most connections of clients. One more closes the one that has been silent longest.
 const CONNECTIONS: usize = 512;
+/// How long a client may take to accept what is said to it.
+const UNREAD: Duration = Duration::from_secs(30);
 /// How long connections may take to end when the server stops, and then what was spoken to be stored.
 const LAST: Duration = Duration::from_secs(5);
 
@@ -26,13 +26,8 @@ const LAST: Duration = Duration::from_secs(5);
 #[non_exhaustive]
 pub enum ListenError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}")]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// The system's reason.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Address(#[from] sottovoce_net::ListenError),
     /// Other machines could reach the address, and none is allowed.
     #[error("{address} can be reached by other machines, and the protocol knows no passwords")]
     NobodyAllowed {
@@ -44,14 +39,14 @@ pub enum ListenError {
 /// Addresses that are listened on.
 #[derive(Debug)]
 pub struct Listening {
-    listeners: Vec<(TcpListener, Option<Scope>)>,
+    listeners: Vec<(Listener, Option<Scope>)>,
     access: Access,
 }
 
 impl Listening {
     /// The addresses, in the order in which they were given. Port 0 has become a real one.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok())
+        self.listeners.iter().map(|(listener, _)| listener.address())
     }
 }
 
@@ -69,88 +64,56 @@ pub async fn listen(
         if !address.ip().is_loopback() && !access.has_others() {
             return Err(ListenError::NobodyAllowed { address });
         }
-        let listener = TcpListener::bind(address)
-            .await
-            .map_err(|source| ListenError::Address { address, source })?;
-        listeners.push((listener, scope));
+        listeners.push((Listener::bind(address).await?, scope));
     }
     Ok(Listening { listeners, access })
 }
 
 /// Answers transcripts until `stop` is cancelled; then waits for what was spoken to be stored.
 pub async fn serve(listening: Listening, agent: Arc<Agent>, rooms: Rooms, stop: CancellationToken) {
-    let tasks = TaskTracker::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut limits = Limits::of(CONNECTIONS);
+    // Satellites connect long before somebody speaks.
+    (limits.strangers, limits.strangers_from_one_address) = (CONNECTIONS, CONNECTIONS);
+    limits.unread = UNREAD;
+    let (places, accepting) = (Places::new(limits), TaskTracker::new());
     for (listener, scope) in listening.listeners {
-        let rooms = match scope {
+        let rooms = Arc::new(match scope {
             Some(scope) => rooms.clone().otherwise(scope),
             None => rooms.clone(),
-        };
-        let accepting = Accepting {
-            listener,
-            access: listening.access.clone(),
-            agent: Arc::clone(&agent),
-            rooms: Arc::new(rooms),
-            places: Arc::clone(&places),
-            tasks: tasks.clone(),
-            stop: stop.clone(),
-        };
-        tasks.spawn(accepting.run());
+        });
+        let (access, agent, places) =
+            (listening.access.clone(), Arc::clone(&agent), Arc::clone(&places));
+        let stop = stop.clone();
+        accepting.spawn(async move {
+            let stopping = stop.clone();
+            let serve = move |stream, connection: sottovoce_net::Connection| {
+                let (access, agent) = (access.clone(), Arc::clone(&agent));
+                let (rooms, stop) = (Arc::clone(&rooms), stopping.clone());
+                async move {
+                    let peer = connection.peer();
+                    if !access.admits(peer) {
+                        tracing::warn!(%peer, "a machine that is not allowed tried to connect");
+                        return;
+                    }
+                    let served = connection::run(stream, &connection, agent, rooms, stop).await;
+                    if let Err(error) = served {
+                        tracing::debug!(%error, "a connection ended");
+                    }
+                }
+            };
+            accept(listener, &places, serve, &stop).await;
+        });
     }
+    accepting.close();
     tokio::select! {
-        () = stop.cancelled() => {}
+        () = stop.cancelled() => accepting.wait().await,
         () = agent.conversations.clean_hourly() => {}
     }
-    tasks.close();
-    if tokio::time::timeout(LAST, tasks.wait()).await.is_err() {
+    if !places.wait(LAST).await {
         tracing::warn!("a connection did not end in time");
     }
     // Another server of the process may have a turn in progress that does not end.
     if tokio::time::timeout(LAST, agent.conversations.close()).await.is_err() {
         tracing::warn!("what was spoken could not be stored in time");
-    }
-}
-
-/// One listener and what its connections need.
-struct Accepting {
-    listener: TcpListener,
-    access: Access,
-    agent: Arc<Agent>,
-    rooms: Arc<Rooms>,
-    places: Arc<Semaphore>,
-    tasks: TaskTracker,
-    stop: CancellationToken,
-}
-
-impl Accepting {
-    async fn run(self) {
-        loop {
-            // Who comes when all places are taken waits in the system's queue.
-            let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
-            let accepted = tokio::select! {
-                () = self.stop.cancelled() => return,
-                accepted = self.listener.accept() => accepted,
-            };
-            let (stream, peer) = match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    tracing::warn!(%error, "a connection was lost before it began");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
-            if !self.access.admits(peer) {
-                tracing::warn!(%peer, "a machine that is not allowed tried to connect");
-                continue;
-            }
-            let (agent, rooms) = (Arc::clone(&self.agent), Arc::clone(&self.rooms));
-            let stop = self.stop.clone();
-            self.tasks.spawn(async move {
-                if let Err(error) = connection::run(stream, agent, rooms, stop).await {
-                    tracing::debug!(%error, "a connection ended");
-                }
-                drop(place);
-            });
-        }
     }
 }

@@ -14,13 +14,12 @@ use sottovoce::config::Sampling;
 use sottovoce::context::TokenRates;
 use sottovoce::model::ModelFailure;
 use sottovoce::persona::PersonaConversation;
-use sottovoce::prompt::Receipt;
 use sottovoce::{AnswerEvent, Conversation, Error, StoredMessage};
 
 use crate::fault::{Fault, Stop};
 use crate::hub::{Change, Hub, Target};
 use crate::resources;
-use crate::sampling::{self, Asked, Sampled, offers_sampling};
+use crate::sampling::{self, Asked, Sampled, Utterance, offers_sampling};
 use crate::shape::MessageShape;
 use crate::tool::{answer, arguments, define, json};
 
@@ -100,16 +99,6 @@ what was said before. Both are stored.",
             .idempotent(false)
             .open_world(true),
     )
-}
-
-/// An answered turn.
-pub(crate) struct Utterance {
-    pub(crate) utterance: Arc<StoredMessage>,
-    pub(crate) reply: Arc<StoredMessage>,
-    pub(crate) receipt: Receipt,
-    /// Tokens of prompt and answer, if the server counted them.
-    pub(crate) counted: Option<u64>,
-    pub(crate) cut: bool,
 }
 
 pub(crate) async fn run(

@@ -1,12 +1,12 @@
 //! The tool `conversation-manage`: lists and deletes messages.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::store::ForgetReport;
+use sottovoce::store::{ForgetReport, StoreBackend, StoreState};
 use sottovoce::{ConversationStore, FileConversationStore};
 
 use super::{arguments, define, json};
@@ -18,6 +18,8 @@ use crate::shape::{MessageShape, message_seq};
 
 pub(super) const NAME: &str = "conversation-manage";
 const USUAL_PAGE: usize = 20;
+/// How many messages are in memory at once, of all of a conversation.
+const AT_ONCE: usize = 4096;
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -199,21 +201,43 @@ async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Res
     let page = Page::new(given.page, given.page_size, USUAL_PAGE)?;
     let total = usize::try_from(store.stats().await?.message_count).unwrap_or(usize::MAX);
     let from_the_newest = given.reverse.unwrap_or(true);
-    // The newest pages can be read without the older messages.
-    let most = if from_the_newest { page.end() } else { usize::MAX };
-    let messages = store.read_tail(most).await?.messages;
-    let conversations = match from_the_newest {
-        true => page.of(messages.iter().rev()),
-        false => page.of(messages.iter()),
+    let (from, to) = match page.of_all(total) {
+        of_all if from_the_newest => of_all,
+        (from, to) => (total - to, total - from),
     };
+    // The numbers tell which messages are on the page. No others are read.
+    let mut messages = match numbers(&store.state().await?, from as u64..to as u64) {
+        Some(seqs) => store.read_seqs(seqs).await?.messages,
+        None => Vec::new(),
+    };
+    if from_the_newest {
+        messages.reverse();
+    }
     let shape = |stored: &std::sync::Arc<_>| MessageShape::new(id, stored);
     Ok(Output {
-        conversations: Some(conversations.into_iter().map(shape).collect()),
+        conversations: Some(messages.iter().map(shape).collect()),
         total_count: Some(total),
         page: Some(page.number),
         page_size: Some(page.size),
         ..done(format!("there are {total} messages"))
     })
+}
+
+/// The numbers of the messages at these places, counted from the newest one.
+fn numbers(state: &StoreState, places: Range<u64>) -> Option<RangeInclusive<u64>> {
+    let (mut newest, mut top, mut passed) = (None, state.last_seq, 0);
+    let gone: Vec<_> = state.forgotten().collect();
+    for gap in gone.into_iter().rev().chain(std::iter::once(0..=0)) {
+        let end = passed + top.saturating_sub(*gap.end());
+        if newest.is_none() && places.start < end {
+            newest = Some(top - (places.start - passed));
+        }
+        if !places.is_empty() && places.end <= end {
+            return Some(top + 1 - (places.end - passed)..=newest?);
+        }
+        (top, passed) = (gap.start().saturating_sub(1), end);
+    }
+    newest.filter(|_| !places.is_empty()).map(|newest| 1..=newest)
 }
 
 /// The numbers of the messages to delete.
@@ -237,13 +261,37 @@ async fn named(
         let moment: jiff::Timestamp = moment
             .parse()
             .map_err(|_| Fault::new("olderThan must be a time such as 2026-01-31T12:00:00Z"))?;
-        let messages = store.read_tail(usize::MAX).await?.messages;
-        let older = messages.iter().filter(|stored| stored.message.timestamp < moment);
-        seqs.extend(older.map(|stored| stored.seq..=stored.seq));
+        // A clock that was set back may have made a later message the older one, so that all are looked at.
+        let last = store.state().await?.last_seq;
+        for first in (1..=last).step_by(AT_ONCE) {
+            let messages = store.read_seqs(first..=first + AT_ONCE as u64 - 1).await?.messages;
+            let older = messages.iter().filter(|stored| stored.message.timestamp < moment);
+            seqs.extend(older.map(|stored| stored.seq..=stored.seq));
+        }
     }
     Ok(seqs)
 }
 
 fn done(message: String) -> Output {
     Output { success: true, message, ..Output::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_counted_over_what_is_gone() {
+        let state = StoreState::new(12, 0, None).with_forgotten([1..=2, 5..=5, 8..=10]);
+        // There are 3, 4, 6, 7, 11 and 12.
+        let of = |places| numbers(&state, places);
+        assert_eq!(of(0..1), Some(12..=12));
+        assert_eq!(of(0..3), Some(7..=12));
+        assert_eq!(of(1..4), Some(6..=11));
+        assert_eq!(of(4..6), Some(3..=4));
+        assert_eq!(of(5..9), Some(1..=3));
+        assert_eq!(of(2..2), None);
+        assert_eq!(of(6..9), None);
+        assert_eq!(numbers(&StoreState::new(0, 0, None), 0..5), None);
+    }
 }

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use http::header::COOKIE;
+use sottovoce_net::Token;
 use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
-use super::secret::{Secret, same};
+use super::secret::Secret;
 
 /// The most browsers that are let in at once. One more ends the session that was used longest ago.
 const SESSIONS: usize = 16;
@@ -20,7 +21,7 @@ const GUESSES: usize = 32;
 /// Who is let in.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    token: Option<Zeroizing<String>>,
+    token: Option<Token>,
     /// How long a session may be idle.
     idle: Option<Duration>,
     inside: Mutex<Inside>,
@@ -69,6 +70,7 @@ impl Gate {
         Secret::new()?;
         let (inside, attempt, guesses) =
             (Mutex::default(), <_>::default(), Semaphore::new(GUESSES));
+        let token = token.map(Token::new);
         Ok(Self { token, idle, inside, attempt, guesses })
     }
 
@@ -106,7 +108,7 @@ impl Gate {
         &self,
         shown: &str,
     ) -> Result<Option<String>, TooManyGuesses> {
-        if self.token.as_ref().is_some_and(|token| same(token, shown)) {
+        if self.token.as_ref().is_some_and(|token| token.is(shown)) {
             return Ok(self.inside().admit());
         }
         let _guess = self.guesses.try_acquire().map_err(|_| TooManyGuesses)?;

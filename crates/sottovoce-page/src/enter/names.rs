@@ -1,18 +1,16 @@
 //! The names by which browsers reach this server, so that no other web page uses it through its own name or from its own origin.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
-
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The names of this server.
 #[derive(Debug)]
 pub(crate) struct Names {
     address: SocketAddr,
     is_tls: bool,
-    hosts: Vec<String>,
+    known: sottovoce_net::Names,
 }
 
 /// Why a request is refused before anything else is looked at.
@@ -26,8 +24,9 @@ pub(crate) enum NotOurs {
 
 impl Names {
     pub(crate) fn new(address: SocketAddr, is_tls: bool, hosts: Vec<String>) -> Self {
-        let hosts = hosts.into_iter().map(|host| host.to_lowercase()).collect();
-        Self { address, is_tls, hosts }
+        let mut known = sottovoce_net::Names::default();
+        known.add(hosts);
+        Self { address, is_tls, known }
     }
 
     pub(crate) fn is_tls(&self) -> bool {
@@ -37,8 +36,8 @@ impl Names {
     /// The address of the first page, as this machine or the first allowed name reaches it.
     pub(crate) fn url(&self) -> String {
         let scheme = if self.is_tls { "https" } else { "http" };
-        let host = match self.hosts.first() {
-            Some(host) if !self.address.ip().is_loopback() => host.clone(),
+        let host = match self.known.first() {
+            Some(host) if !self.address.ip().is_loopback() => host.to_owned(),
             _ if self.address.is_ipv6() => format!("[{}]", self.address.ip()),
             _ => self.address.ip().to_string(),
         };
@@ -53,7 +52,7 @@ impl Names {
         is_link: bool,
     ) -> Result<(), NotOurs> {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(NotOurs::Host)?;
-        if !self.is_known(&name_of(host)) {
+        if !self.known.has(host, self.address.ip()) {
             return Err(NotOurs::Host);
         }
         let scheme = if self.is_tls { "https" } else { "http" };
@@ -70,27 +69,11 @@ impl Names {
             Some(_) => Err(NotOurs::Origin),
         }
     }
-
-    fn is_known(&self, name: &str) -> bool {
-        let is_listening = |ip: IpAddr| !ip.is_unspecified() && ip == self.address.ip();
-        LOOPBACK.contains(&name)
-            || self.hosts.iter().any(|known| known == name)
-            || name.trim_matches(['[', ']']).parse().is_ok_and(is_listening)
-    }
 }
 
 /// Whether the browser opens the address as a page, and not as a part of another one.
 fn is_opened(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-dest").is_some_and(|dest| dest == "document")
-}
-
-/// A host without its port, in lower case.
-fn name_of(host: &str) -> String {
-    let name = match host.split_once(']') {
-        Some((v6, _)) => format!("{v6}]"),
-        None => host.split(':').next().unwrap_or_default().to_owned(),
-    };
-    name.to_lowercase()
 }
 
 #[cfg(test)]

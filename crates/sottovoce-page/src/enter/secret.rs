@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use subtle::ConstantTimeEq;
+use sottovoce_net::same;
 use zeroize::Zeroizing;
 
 /// 256 random bits as text for addresses, cookies and forms.
@@ -21,13 +21,8 @@ impl Secret {
     }
 
     pub(super) fn is(&self, shown: &str) -> bool {
-        same(&self.0, shown)
+        same(self.0.as_bytes(), shown.as_bytes())
     }
-}
-
-/// Whether two secrets are the same, in a time that does not tell how much of them is.
-pub(super) fn same(secret: &str, shown: &str) -> bool {
-    secret.as_bytes().ct_eq(shown.as_bytes()).into()
 }
 
 impl std::fmt::Debug for Secret {

@@ -8,7 +8,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::Served;
+use crate::harness::{Served, named};
+use crate::hostile_clients::{Hostile, is_alone};
 
 /// How many connections there are, and how many files the process has besides: those of the server's end, of other tests, and so on.
 const CONNECTIONS: u64 = 10_000;
@@ -90,4 +91,29 @@ async fn a_slow_body_is_given_up_and_nobody_waits_for_it() {
     let read = tokio::time::timeout(Duration::from_secs(25), first.read_to_end(&mut answer)).await;
     assert!(read.is_ok(), "the connection is closed");
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_hostile_clients_send_memory_stays_small_and_the_owner_is_answered() {
+    if !is_alone(
+        "flooding::whatever_hostile_clients_send_memory_stays_small_and_the_owner_is_answered",
+    ) {
+        return;
+    }
+    let served = Served::start().await;
+    served.say(named("kitchen"), &["Hello.", "Hello!"]).await;
+    let browser = served.enter().await;
+    let address = served.origin.strip_prefix("http://").unwrap();
+    let ask = async || assert_eq!(browser.get("/timeline/named/kitchen").await.status, 200);
+    let hostile = Hostile::of(address.parse().unwrap(), ask).await;
+    hostile.silent(5000).await;
+    hostile.endless_heads(100).await;
+    let post = |path: &str| {
+        format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nOrigin: {}\r\n", served.origin)
+    };
+    for path in ["/talk/named/kitchen", "/unlock", "/enter"] {
+        hostile.unfinished(&post(path), 255, (4 << 20) - 2).await;
+    }
+    let with_cookie = format!("{}Cookie: {}\r\n", post("/talk/named/kitchen"), browser.cookie);
+    hostile.unfinished(&with_cookie, 60, (4 << 20) - 2).await;
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "these are tests")]
 
+#[path = "../../../../tests/common/hostile_clients.rs"]
+mod hostile_clients;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;
 

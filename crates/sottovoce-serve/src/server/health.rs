@@ -1,24 +1,18 @@
 //! Health, readiness and metrics, for whoever watches over the process. None of it tells what was said, or by whom.
 
-use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use sottovoce::config::OpenConversations;
-use sottovoce_net::{Body, Client};
+use sottovoce_net::{Body, Client, OPEN_METRICS, OpenMetrics, plain, reply};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 
-/// The format of `/metrics`.
-const OPEN_METRICS: HeaderValue =
-    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-
-/// Further metrics of the process, in OpenMetrics' text format without the line that ends it.
-pub type MoreMetrics = Arc<dyn Fn() -> String + Send + Sync>;
+/// Adds further metrics of the process.
+pub type MoreMetrics = Arc<dyn Fn(&mut OpenMetrics) + Send + Sync>;
 
 /// What is told about a process.
 #[derive(Clone)]
@@ -34,7 +28,7 @@ pub(super) struct Health {
 impl Health {
     pub(super) async fn answer(self, request: Request<Incoming>, client: Client) -> Response<Body> {
         client.admit();
-        if self.access.check_host(request.headers(), self.listening).is_err() {
+        if !self.access.check_host(request.headers(), self.listening) {
             return plain(StatusCode::MISDIRECTED_REQUEST, "this name of the server is unknown\n");
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -55,11 +49,7 @@ impl Health {
             "/metrics" if !self.access.opens_all(request.headers()) => {
                 plain(StatusCode::UNAUTHORIZED, "Serve.Token is required\n")
             }
-            "/metrics" => {
-                let mut response = plain(StatusCode::OK, self.metrics().await);
-                response.headers_mut().insert(CONTENT_TYPE, OPEN_METRICS);
-                response
-            }
+            "/metrics" => reply(StatusCode::OK, OPEN_METRICS, self.metrics().await),
             _ => plain(StatusCode::NOT_FOUND, "/healthz, /readyz and /metrics are served\n"),
         }
     }
@@ -74,18 +64,15 @@ impl Health {
                 stored += state.last_seq.saturating_sub(forgotten.sum());
             }
         }
-        let mut text = self.conversations.metrics().open_metrics();
-        let mut gauge = |name: &str, help: &str, value: u64| {
-            let _ = writeln!(text, "# TYPE {name} gauge\n# HELP {name} {help}\n{name} {value}");
-        };
-        gauge("sottovoce_open_conversations", "Conversations in memory.", open.len() as u64);
-        gauge("sottovoce_stored_messages", "Messages stored in the open conversations.", stored);
+        let mut metrics = OpenMetrics::new(self.conversations.metrics().open_metrics());
+        metrics.gauge("sottovoce_open_conversations", "Conversations in memory.", open.len());
+        let help = "Messages stored in the open conversations.";
+        metrics.gauge("sottovoce_stored_messages", help, stored);
         if let Some(bytes) = resident_memory() {
-            gauge("process_resident_memory_bytes", "Memory of this process.", bytes);
+            metrics.gauge("process_resident_memory_bytes", "Memory of this process.", bytes);
         }
-        text.push_str(&(self.more)());
-        text.push_str("# EOF\n");
-        text
+        (self.more)(&mut metrics);
+        metrics.end()
     }
 }
 
@@ -95,12 +82,4 @@ fn resident_memory() -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
-}
-
-fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body> {
-    let mut response = Response::new(text.into());
-    *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
 }

@@ -1,50 +1,19 @@
-//! Addresses that are listened on, and limits of their connections.
+//! Addresses that are listened on.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use sottovoce_net::Listener;
+use sottovoce_net::{Limits, Listener};
 
 use crate::access::Access;
-
-/// Limits of connections and times.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Limits {
-    /// The most connections. One more closes the one that has been idle longest.
-    pub connections: usize,
-    /// How long the head of a request may take, how long TLS may take, and how long a connection may be silent between
-    /// two requests: 60 seconds.
-    pub head: Duration,
-    /// How long the body of a request may take: 60 seconds.
-    pub body: Duration,
-    /// How long answers in progress may go on after the server was told to stop: 5 seconds. What came of them by then is
-    /// stored.
-    pub grace: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let minute = Duration::from_secs(60);
-        Self { connections: 256, head: minute, body: minute, grace: Duration::from_secs(5) }
-    }
-}
 
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
     /// The address is in use, or does not belong to this machine.
-    #[error("cannot listen at {address}")]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// The operating system's error.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Address(#[from] sottovoce_net::ListenError),
     /// Other machines can reach the address, and clients need not show a key.
     #[error(
         "other machines can reach {address}, and neither a token nor a file of keys is configured"
@@ -101,7 +70,6 @@ pub async fn listen(address: SocketAddr, access: Access) -> Result<Listening, Li
     if !address.ip().is_loopback() && !access.is_closed() {
         return Err(ListenError::NoKey { address });
     }
-    let listener =
-        Listener::bind(address).await.map_err(|source| ListenError::Address { address, source })?;
+    let listener = Listener::bind(address).await?;
     Ok(Listening { listener, access: Arc::new(access), limits: Limits::default() })
 }

@@ -119,7 +119,7 @@ impl Served {
         let listening = listen("127.0.0.1:0".parse().unwrap(), Access::default()).await.unwrap();
         let url = format!("http://{}", listening.address());
         let (ending, stop) = Default::default();
-        let more = Arc::new(String::new);
+        let more = Arc::new(|_: &mut sottovoce_serve::OpenMetrics| {});
         tokio::spawn(serve_health(listening, conversations, more, ending, stop));
         url
     }

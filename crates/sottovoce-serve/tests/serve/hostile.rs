@@ -1,5 +1,6 @@
 //! Requests that are garbage, huge or slow, and words that appear nowhere.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -8,10 +9,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::{Client, Served, http_client};
+use crate::hostile_clients::{Hostile, is_alone};
 use crate::ollama::{Answer, Ask};
 
 async fn connect(served: &Served) -> TcpStream {
-    TcpStream::connect(served.url.strip_prefix("http://").unwrap()).await.unwrap()
+    TcpStream::connect(address(served)).await.unwrap()
 }
 
 /// What comes until the server closes, or nothing comes for five seconds.
@@ -208,4 +210,36 @@ async fn nonsense_on_the_wire_does_not_stop_the_server() {
     }
     assert_eq!(served.get("/api/version").await.status, 200);
     assert_eq!(served.get("/s//api/version").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_ask_nothing_take_little_memory_and_no_time_of_others() {
+    if !is_alone("hostile::connections_that_ask_nothing_take_little_memory_and_no_time_of_others") {
+        return;
+    }
+    let served = Served::start().await;
+    let ask = async || assert_eq!(served.get("/api/version").await.status, 200);
+    let hostile = Hostile::of(address(&served), ask).await;
+    hostile.endless_heads(100).await;
+    hostile.silent(5000).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_never_end_take_little_memory_and_no_time_of_others() {
+    if !is_alone("hostile::bodies_that_never_end_take_little_memory_and_no_time_of_others") {
+        return;
+    }
+    let served = Served::start().await;
+    let ask = async || assert_eq!(served.get("/api/version").await.status, 200);
+    let hostile = Hostile::of(address(&served), ask).await;
+    for path in ["/v1/embeddings", "/api/chat"] {
+        let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n");
+        hostile.unfinished(&head, 20, 31 << 20).await;
+    }
+    let chunked = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1f00000\r\n";
+    hostile.unfinished_after(chunked, 20, 31 << 20).await;
+}
+
+fn address(served: &Served) -> SocketAddr {
+    served.url.strip_prefix("http://").unwrap().parse().unwrap()
 }

@@ -4,21 +4,18 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use sottovoce_net::{Body, Client};
-use subtle::ConstantTimeEq;
+use sottovoce_net::{Body, Client, OPEN_METRICS, bearer, same};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Secret;
 use crate::error::{Error, Result};
 use crate::server::limits::Limits;
-use crate::server::memory::Memory;
 use crate::server::metrics::Metrics;
 use crate::server::rates::Rates;
-use crate::server::reply::{JSON, OPEN_METRICS, json, not_allowed, problem, whole};
+use crate::server::reply::{json, not_allowed, problem, whole};
 use crate::server::routes::{Found, Ids, Operation, find};
 use crate::server::watch::Watch;
 use crate::team::{Caller, Team};
@@ -32,7 +29,6 @@ pub(super) struct Handler {
     pub(super) team: Team,
     operator: Option<Secret>,
     pub(super) rates: Rates,
-    pub(super) memory: Memory,
     pub(super) metrics: Metrics,
     pub(super) watch: Watch,
     /// When the database last answered a question about health.
@@ -52,7 +48,6 @@ impl Handler {
             team,
             operator,
             rates: Rates::new(limits),
-            memory: Memory::new(limits.memory),
             metrics: Metrics::default(),
             watch: Watch::new(limits.look),
             healthy: Mutex::default(),
@@ -66,12 +61,13 @@ impl Handler {
         client: Client,
     ) -> Response<Body> {
         client.admit();
-        let (began, peer) = (Instant::now(), client.address());
+        let began = Instant::now();
         let (response, may_wait) = match find(request.method(), request.uri().path()) {
             Found::Nothing => (problem(&Error::NotFound { what: "path" }), false),
             Found::Methods(methods) => (not_allowed(&methods), false),
             Found::Route(operation, ids) => {
-                let answered = self.route(operation, ids, request, peer).await;
+                let answered = self.route(operation, ids, request, &client).await;
+                let answered = answered.and_then(|answer| Ok(client.hold(answer)?));
                 let may_wait = matches!(operation, Operation::Changes | Operation::Conversations);
                 (answered.unwrap_or_else(|error| failed(operation, &error)), may_wait)
             }
@@ -88,11 +84,12 @@ impl Handler {
         operation: Operation,
         ids: Ids,
         request: Request<Incoming>,
-        peer: IpAddr,
+        client: &Client,
     ) -> Result<Response<Body>> {
+        let peer = client.address();
         match operation {
             Operation::Health => self.health().await,
-            Operation::Description => Ok(whole(JSON, DESCRIPTION)),
+            Operation::Description => Ok(whole("application/json", DESCRIPTION)),
             Operation::Metrics => {
                 self.check_operator(request.headers(), peer)?;
                 let text = self.metrics.text(self.team.database().load(), self.watch.waiting());
@@ -100,9 +97,9 @@ impl Handler {
             }
             Operation::CreateOrganisation => {
                 self.check_operator(request.headers(), peer)?;
-                self.create_organisation(request).await
+                self.create_organisation(client, request).await
             }
-            Operation::Accept => match self.accept(request).await {
+            Operation::Accept => match self.accept(client, request).await {
                 // Whoever has an invitation does not wait for those who guess at the same address.
                 Err(error @ Error::NotFound { .. }) => {
                     self.rates.count_stranger(peer)?;
@@ -116,14 +113,14 @@ impl Handler {
                 if ids.org != Some(caller.org) {
                     return Err(Error::NotFound { what: "organisation" });
                 }
-                self.operate(operation, ids, caller, request).await
+                self.operate(operation, ids, caller, client, request).await
             }
         }
     }
 
     /// Who asks. What is asked without a valid token is counted by address.
     async fn caller(&self, headers: &HeaderMap, ids: Ids, peer: IpAddr) -> Result<Caller> {
-        let found = match bearer(headers) {
+        let found = match token(headers) {
             Some(token) => self.team.caller(&token, ids.conversation).await,
             None => Err(Error::Unauthorized),
         };
@@ -134,10 +131,11 @@ impl Handler {
     }
 
     fn check_operator(&self, headers: &HeaderMap, peer: IpAddr) -> Result<()> {
-        let is_operator =
-            self.operator.as_ref().zip(bearer(headers)).is_some_and(|(operator, token)| {
-                operator.as_bytes().ct_eq(token.as_bytes()).into()
-            });
+        let is_operator = self
+            .operator
+            .as_ref()
+            .zip(token(headers))
+            .is_some_and(|(operator, token)| same(operator.as_bytes(), token.as_bytes()));
         if is_operator {
             return Ok(());
         }
@@ -174,7 +172,6 @@ fn failed(operation: Operation, error: &Error) -> Response<Body> {
 }
 
 /// The token of a request.
-fn bearer(headers: &HeaderMap) -> Option<Secret> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    if scheme.eq_ignore_ascii_case("bearer") { token.trim().parse().ok() } else { None }
+fn token(headers: &HeaderMap) -> Option<Secret> {
+    bearer(headers)?.parse().ok()
 }

@@ -15,18 +15,9 @@ pub struct Rate {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The most connections: 10,000. One more closes the one that has been idle longest.
-    pub connections: usize,
-    /// How long the head of a request may take, and how long a connection may be silent between two requests: 30 seconds.
-    pub head: Duration,
-    /// How long the body of a request may take: 60 seconds.
-    pub body: Duration,
-    /// How long a client may leave an answer unread: 60 seconds.
-    pub unread: Duration,
-    /// The most bytes of all bodies in memory: 256 MiB.
-    pub memory: usize,
-    /// How long requests in progress may go on after the server was told to stop: 10 seconds.
-    pub grace: Duration,
+    /// Those of connections: at most 10,000, 30 seconds for a head, 60 for a body and for an answer that is not read, 10 to end, and 256 MiB
+    /// for all bodies in memory.
+    pub net: sottovoce_net::Limits,
     /// How often the server looks for records that another process appended: every 500 milliseconds.
     pub look: Duration,
     /// How often the upkeep runs: every hour.
@@ -44,13 +35,11 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let minute = Duration::from_secs(60);
+        let mut net = sottovoce_net::Limits::of(10_000);
+        (net.head, net.unread, net.grace) = (minute / 2, minute, minute / 6);
+        net.memory = 256 << 20;
         Self {
-            connections: 10_000,
-            head: minute / 2,
-            body: minute,
-            unread: minute,
-            memory: 256 << 20,
-            grace: minute / 6,
+            net,
             look: Duration::from_millis(500),
             upkeep: minute * 60,
             member_requests: Rate { per_second: 50.0, burst: 500.0 },

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::StatusCode;
+use sottovoce_net::OpenMetrics;
 
 use crate::database::Load;
 
@@ -53,46 +54,28 @@ impl Metrics {
     }
 
     pub(super) fn text(&self, load: Load, waiting: usize) -> String {
-        let mut text = String::new();
+        let mut text = OpenMetrics::default();
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        text.push_str("# TYPE sottovoce_team_answers counter\n# HELP sottovoce_team_answers Answers by class of status.\n");
-        for (class, count) in self.answers.iter().enumerate() {
-            let _ = writeln!(
-                text,
-                "sottovoce_team_answers_total{{class=\"{}xx\"}} {}",
-                class + 1,
-                get(count)
-            );
+        text.family("counter", "sottovoce_team_answers", "Answers by class of status.");
+        for (class, count) in (1..).zip(&self.answers) {
+            let count = get(count);
+            let _ = writeln!(text, "sottovoce_team_answers_total{{class=\"{class}xx\"}} {count}");
         }
-        let mut single = |kind: &str, name: &str, help: &str, value: u64| {
-            let suffix = if kind == "counter" { "_total" } else { "" };
-            let _ = writeln!(
-                text,
-                "# TYPE sottovoce_team_{name} {kind}\n# HELP sottovoce_team_{name} {help}\nsottovoce_team_{name}{suffix} {value}"
-            );
-        };
-        single("counter", "limited", "Requests refused by a rate or a quota.", get(&self.limited));
-        single("counter", "busy", "Requests refused since the server was busy.", get(&self.busy));
-        single(
-            "counter",
-            "records",
-            "Records that clients appended, repeated ones included.",
-            get(&self.records),
-        );
-        single("counter", "record_bytes", "Sealed bytes of those records.", get(&self.bytes));
-        single("gauge", "waiting", "Requests that wait for changes.", waiting as u64);
-        single(
-            "gauge",
-            "connections_used",
-            "Connections of the database in use.",
-            load.used as u64,
-        );
-        single(
-            "gauge",
-            "connections_most",
-            "The most connections of the database.",
-            load.most as u64,
-        );
+        for (name, help, value) in [
+            ("limited", "Requests refused by a rate or a quota.", &self.limited),
+            ("busy", "Requests refused since the server was busy.", &self.busy),
+            ("records", "Records that clients appended, repeated ones included.", &self.records),
+            ("record_bytes", "Sealed bytes of those records.", &self.bytes),
+        ] {
+            text.counter(&format!("sottovoce_team_{name}"), help, get(value));
+        }
+        for (name, help, value) in [
+            ("waiting", "Requests that wait for changes.", waiting),
+            ("connections_used", "Connections of the database in use.", load.used),
+            ("connections_most", "The most connections of the database.", load.most),
+        ] {
+            text.gauge(&format!("sottovoce_team_{name}"), help, value);
+        }
         let name = "sottovoce_team_seconds";
         let _ = writeln!(
             text,
@@ -101,18 +84,15 @@ impl Metrics {
         let mut sum = 0;
         for (bound, count) in BOUNDS.iter().zip(&self.times) {
             sum += get(count);
-            let _ = writeln!(
-                text,
-                "{name}_bucket{{le=\"{}\"}} {sum}",
-                Duration::from_micros(*bound).as_secs_f64()
-            );
+            let bound = Duration::from_micros(*bound).as_secs_f64();
+            let _ = writeln!(text, "{name}_bucket{{le=\"{bound}\"}} {sum}");
         }
         sum += self.times.last().map_or(0, get);
         let seconds = Duration::from_micros(get(&self.microseconds)).as_secs_f64();
         let _ = writeln!(
             text,
-            "{name}_bucket{{le=\"+Inf\"}} {sum}\n{name}_sum {seconds}\n{name}_count {sum}\n# EOF"
+            "{name}_bucket{{le=\"+Inf\"}} {sum}\n{name}_sum {seconds}\n{name}_count {sum}"
         );
-        text
+        text.end()
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
-use sottovoce_net::{Body, pieces};
+use sottovoce_net::{Body, Client, Held, pieces};
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::{
@@ -14,7 +14,7 @@ use crate::api::{
 use crate::error::{Error, Result};
 use crate::server::handler::Handler;
 use crate::server::query::Query;
-use crate::server::reply::{BYTES, LINES, json, nothing, reply, whole};
+use crate::server::reply::{json, nothing, whole};
 use crate::server::routes::{Ids, Operation};
 use crate::team::{Caller, Export, Needs, Permit, check_profile};
 
@@ -30,15 +30,20 @@ const PIECES: usize = 2;
 impl Handler {
     pub(super) async fn create_organisation(
         &self,
+        client: &Client,
         request: Request<Incoming>,
     ) -> Result<Response<Body>> {
-        let body: CreateOrganisation = self.body(request, SMALL).await?;
+        let (body, _): (CreateOrganisation, _) = body(client, request, SMALL).await?;
         check_profile(body.profile.as_ref())?;
         Ok(json(StatusCode::CREATED, &self.team.create_organisation(body.profile).await?))
     }
 
-    pub(super) async fn accept(&self, request: Request<Incoming>) -> Result<Response<Body>> {
-        let body: AcceptInvitation = self.body(request, OF_STRANGERS).await?;
+    pub(super) async fn accept(
+        &self,
+        client: &Client,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>> {
+        let (body, _): (AcceptInvitation, _) = body(client, request, OF_STRANGERS).await?;
         check_profile(body.profile.as_ref())?;
         Ok(json(StatusCode::CREATED, &self.team.accept(body).await?))
     }
@@ -48,6 +53,7 @@ impl Handler {
         operation: Operation,
         ids: Ids,
         caller: Caller,
+        client: &Client,
         request: Request<Incoming>,
     ) -> Result<Response<Body>> {
         let team = &self.team;
@@ -60,7 +66,7 @@ impl Handler {
             Operation::Members => Ok(json(ok, &team.members(&permit).await?)),
             Operation::ChangeMember => {
                 let member = ids.other("member")?;
-                let body: ChangeMember = self.body(request, SMALL).await?;
+                let (body, _): (ChangeMember, _) = body(client, request, SMALL).await?;
                 team.change_member(&permit, member, body).await?;
                 Ok(nothing())
             }
@@ -69,7 +75,7 @@ impl Handler {
                 Ok(nothing())
             }
             Operation::Invite => {
-                let body: CreateInvitation = self.body(request, SMALL).await?;
+                let (body, _): (CreateInvitation, _) = body(client, request, SMALL).await?;
                 Ok(json(StatusCode::CREATED, &team.invite(&permit, &body).await?))
             }
             Operation::Invitations => Ok(json(ok, &team.invitations(&permit).await?)),
@@ -78,7 +84,7 @@ impl Handler {
                 Ok(nothing())
             }
             Operation::IssueToken => {
-                let body: CreateToken = self.body(request, SMALL).await?;
+                let (body, _): (CreateToken, _) = body(client, request, SMALL).await?;
                 Ok(json(StatusCode::CREATED, &team.issue_token(&permit, &body).await?))
             }
             Operation::Tokens => Ok(json(ok, &team.tokens(&permit).await?)),
@@ -92,7 +98,7 @@ impl Handler {
                 Ok(json(StatusCode::CREATED, &team.create_conversation(&permit).await?))
             }
             Operation::Conversations => self.conversations(permit, query).await,
-            _ => self.operate_in_conversation(operation, ids, permit, query, request).await,
+            _ => self.operate_in_conversation(operation, ids, permit, query, client, request).await,
         }
     }
 
@@ -102,13 +108,14 @@ impl Handler {
         ids: Ids,
         permit: Permit,
         query: Query,
+        client: &Client,
         request: Request<Incoming>,
     ) -> Result<Response<Body>> {
         let team = &self.team;
         match operation {
             Operation::Read => self.page(&permit, query).await,
             Operation::Changes => self.changes(permit, query).await,
-            Operation::Append => self.append(&permit, request).await,
+            Operation::Append => self.append(&permit, client, request).await,
             Operation::DeleteConversation => {
                 team.delete_conversation(&permit).await?;
                 Ok(nothing())
@@ -116,7 +123,7 @@ impl Handler {
             Operation::Grants => Ok(json(StatusCode::OK, &team.grants(&permit).await?)),
             Operation::Grant => {
                 let member = ids.other("member")?;
-                let body: SetGrant = self.body(request, SMALL).await?;
+                let (body, _): (SetGrant, _) = body(client, request, SMALL).await?;
                 team.grant(&permit, member, body.level).await?;
                 Ok(nothing())
             }
@@ -130,16 +137,16 @@ impl Handler {
             }
             Operation::PutArtifact => {
                 let artifact = ids.other("artifact")?;
-                let (bytes, _memory) = self
-                    .memory
-                    .read(request.into_body(), MAX_ARTIFACT, self.rates.limits().body)
-                    .await?;
+                let bytes = client.read(request.into_body(), MAX_ARTIFACT).await;
+                let bytes = Bytes::from(bytes.map_err(|error| Error::unread(error, MAX_ARTIFACT))?);
                 self.rates.count_bytes(team, &permit.caller, bytes.len()).await?;
                 team.put_artifact(&permit, artifact, bytes).await?;
                 Ok(nothing())
             }
             Operation::Artifact => {
-                Ok(whole(BYTES, team.artifact(&permit, ids.other("artifact")?).await?))
+                let take = |bytes| Ok(client.take(bytes)?);
+                let (bytes, held) = team.artifact(&permit, ids.other("artifact")?, take).await?;
+                Ok(whole("application/octet-stream", Body::from(bytes).holding(held)))
             }
             Operation::DeleteArtifact => {
                 team.delete_artifact(&permit, ids.other("artifact")?).await?;
@@ -149,9 +156,14 @@ impl Handler {
         }
     }
 
-    async fn append(&self, permit: &Permit, request: Request<Incoming>) -> Result<Response<Body>> {
+    async fn append(
+        &self,
+        permit: &Permit,
+        client: &Client,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>> {
         let (caller, place) = (&permit.caller, permit.place()?);
-        let body: Append = self.body(request, MAX_BODY).await?;
+        let (body, _held): (Append, _) = body(client, request, MAX_BODY).await?;
         let bytes = body.records.iter().map(|record| record.sealed.len()).sum();
         let (records, forgets) =
             (body.records.len(), body.records.iter().any(|record| !record.forgets.is_empty()));
@@ -222,7 +234,7 @@ impl Handler {
 
     fn export(&self, mut export: Export) -> Response<Body> {
         let (pieces, body) = pieces(PIECES);
-        let time = self.rates.limits().unread;
+        let time = self.rates.limits().net.unread;
         tokio::spawn(async move {
             loop {
                 match export.next().await {
@@ -237,27 +249,28 @@ impl Handler {
                 }
             }
         });
-        reply(StatusCode::OK, LINES, body)
+        whole("application/x-ndjson", body)
     }
+}
 
-    /// The JSON of a request. An empty body is an object without members.
-    async fn body<T: DeserializeOwned>(
-        &self,
-        request: Request<Incoming>,
-        most: usize,
-    ) -> Result<T> {
-        let (bytes, _memory) =
-            self.memory.read(request.into_body(), most, self.rates.limits().body).await?;
-        let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        serde_json::from_slice(text).map_err(|error| Error::Invalid {
-            // The error itself may quote the body.
-            what: format!(
-                "the body is not the JSON that this request has, at line {} column {}",
-                error.line(),
-                error.column()
-            ),
-        })
-    }
+/// The JSON of a request, and the memory that it takes. An empty body is an object without members.
+async fn body<T: DeserializeOwned>(
+    client: &Client,
+    request: Request<Incoming>,
+    most: usize,
+) -> Result<(T, Held)> {
+    let read = client.read(request.into_body(), most).await;
+    let held = read.map_err(|error| Error::unread(error, most))?;
+    let text: &[u8] = if held.is_empty() { b"{}" } else { &held };
+    let parsed = serde_json::from_slice(text).map_err(|error| Error::Invalid {
+        // The error itself may quote the body.
+        what: format!(
+            "the body is not the JSON that this request has, at line {} column {}",
+            error.line(),
+            error.column()
+        ),
+    })?;
+    Ok((parsed, held))
 }
 
 /// What an operation needs. Members leave, and take back what they were granted, by themselves.

@@ -9,19 +9,11 @@ use sottovoce_net::Body;
 use crate::api::Problem;
 use crate::error::Error;
 
-pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
-pub(super) const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
-pub(super) const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
-pub(super) const OPEN_METRICS: HeaderValue =
-    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+const PROBLEM: &str = "application/problem+json";
 
-/// An answer with a body. Nobody keeps a copy on the way.
-pub(super) fn reply(status: StatusCode, kind: HeaderValue, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
+/// An answer of which nobody keeps a copy on the way.
+pub(super) fn sealed(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, kind);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(
         HeaderName::from_static("x-content-type-options"),
@@ -30,15 +22,12 @@ pub(super) fn reply(status: StatusCode, kind: HeaderValue, body: Body) -> Respon
     response
 }
 
-pub(super) fn whole(kind: HeaderValue, bytes: impl Into<Body>) -> Response<Body> {
-    reply(StatusCode::OK, kind, bytes.into())
+pub(super) fn whole(kind: &'static str, body: impl Into<Body>) -> Response<Body> {
+    sealed(sottovoce_net::reply(StatusCode::OK, kind, body))
 }
 
 pub(super) fn json(status: StatusCode, value: &impl serde::Serialize) -> Response<Body> {
-    match serde_json::to_vec(value) {
-        Ok(text) => reply(status, JSON, text.into()),
-        Err(_) => reply(StatusCode::INTERNAL_SERVER_ERROR, PROBLEM, Body::empty()),
-    }
+    sealed(sottovoce_net::json(status, value))
 }
 
 pub(super) fn nothing() -> Response<Body> {
@@ -81,6 +70,6 @@ pub(super) fn not_allowed(methods: &str) -> Response<Body> {
 
 fn of(status: StatusCode, code: &str, title: &str, help: Option<&str>) -> Response<Body> {
     let mut response = json(status, &Problem::new(status.as_u16(), code, title, help));
-    response.headers_mut().insert(CONTENT_TYPE, PROBLEM);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
     response
 }

@@ -1,5 +1,7 @@
 //! The routes: one table, by which requests are served and with which the description of the interface is compared
 
+use std::sync::LazyLock;
+
 use http::Method;
 
 use crate::api::Id;
@@ -40,70 +42,51 @@ pub(super) enum Operation {
     DeleteArtifact,
 }
 
-const ROUTES: [(&str, &str, Operation); 30] = [
-    ("GET", "/health", Operation::Health),
-    ("GET", "/metrics", Operation::Metrics),
-    ("GET", "/openapi.json", Operation::Description),
-    ("POST", "/api/v1/orgs", Operation::CreateOrganisation),
-    ("POST", "/api/v1/invitations/accept", Operation::Accept),
-    ("GET", "/api/v1/orgs/{org}", Operation::Organisation),
-    ("GET", "/api/v1/orgs/{org}/members", Operation::Members),
-    ("PATCH", "/api/v1/orgs/{org}/members/{member}", Operation::ChangeMember),
-    ("DELETE", "/api/v1/orgs/{org}/members/{member}", Operation::RemoveMember),
-    ("POST", "/api/v1/orgs/{org}/invitations", Operation::Invite),
-    ("GET", "/api/v1/orgs/{org}/invitations", Operation::Invitations),
-    ("DELETE", "/api/v1/orgs/{org}/invitations/{invitation}", Operation::Withdraw),
-    ("POST", "/api/v1/orgs/{org}/tokens", Operation::IssueToken),
-    ("GET", "/api/v1/orgs/{org}/tokens", Operation::Tokens),
-    ("DELETE", "/api/v1/orgs/{org}/tokens/{token}", Operation::RevokeToken),
-    ("GET", "/api/v1/orgs/{org}/audit", Operation::Audit),
-    ("GET", "/api/v1/orgs/{org}/export", Operation::Export),
-    ("POST", "/api/v1/orgs/{org}/context/conversations", Operation::CreateConversation),
-    ("GET", "/api/v1/orgs/{org}/context/conversations", Operation::Conversations),
-    ("GET", "/api/v1/orgs/{org}/context/conversations/{conversation}", Operation::Read),
-    (
-        "DELETE",
-        "/api/v1/orgs/{org}/context/conversations/{conversation}",
-        Operation::DeleteConversation,
-    ),
-    ("POST", "/api/v1/orgs/{org}/context/conversations/{conversation}/messages", Operation::Append),
-    ("GET", "/api/v1/orgs/{org}/context/conversations/{conversation}/changes", Operation::Changes),
-    ("GET", "/api/v1/orgs/{org}/context/conversations/{conversation}/grants", Operation::Grants),
-    (
-        "PUT",
-        "/api/v1/orgs/{org}/context/conversations/{conversation}/grants/{member}",
-        Operation::Grant,
-    ),
-    (
-        "DELETE",
-        "/api/v1/orgs/{org}/context/conversations/{conversation}/grants/{member}",
-        Operation::RevokeGrant,
-    ),
-    (
-        "GET",
-        "/api/v1/orgs/{org}/context/conversations/{conversation}/artifacts",
-        Operation::Artifacts,
-    ),
-    (
-        "PUT",
-        "/api/v1/orgs/{org}/context/conversations/{conversation}/artifacts/{artifact}",
-        Operation::PutArtifact,
-    ),
-    (
-        "GET",
-        "/api/v1/orgs/{org}/context/conversations/{conversation}/artifacts/{artifact}",
-        Operation::Artifact,
-    ),
-    (
-        "DELETE",
-        "/api/v1/orgs/{org}/context/conversations/{conversation}/artifacts/{artifact}",
-        Operation::DeleteArtifact,
-    ),
+/// What the paths of an organisation, and of a conversation, begin with.
+const ORG: &str = "/api/v1/orgs/{org}";
+const CONVERSATION: &str = "/api/v1/orgs/{org}/context/conversations/{conversation}";
+
+const TABLE: [(&str, &str, &str, Operation); 30] = [
+    ("GET", "", "/health", Operation::Health),
+    ("GET", "", "/metrics", Operation::Metrics),
+    ("GET", "", "/openapi.json", Operation::Description),
+    ("POST", "", "/api/v1/orgs", Operation::CreateOrganisation),
+    ("POST", "", "/api/v1/invitations/accept", Operation::Accept),
+    ("GET", ORG, "", Operation::Organisation),
+    ("GET", ORG, "/members", Operation::Members),
+    ("PATCH", ORG, "/members/{member}", Operation::ChangeMember),
+    ("DELETE", ORG, "/members/{member}", Operation::RemoveMember),
+    ("POST", ORG, "/invitations", Operation::Invite),
+    ("GET", ORG, "/invitations", Operation::Invitations),
+    ("DELETE", ORG, "/invitations/{invitation}", Operation::Withdraw),
+    ("POST", ORG, "/tokens", Operation::IssueToken),
+    ("GET", ORG, "/tokens", Operation::Tokens),
+    ("DELETE", ORG, "/tokens/{token}", Operation::RevokeToken),
+    ("GET", ORG, "/audit", Operation::Audit),
+    ("GET", ORG, "/export", Operation::Export),
+    ("POST", ORG, "/context/conversations", Operation::CreateConversation),
+    ("GET", ORG, "/context/conversations", Operation::Conversations),
+    ("GET", CONVERSATION, "", Operation::Read),
+    ("DELETE", CONVERSATION, "", Operation::DeleteConversation),
+    ("POST", CONVERSATION, "/messages", Operation::Append),
+    ("GET", CONVERSATION, "/changes", Operation::Changes),
+    ("GET", CONVERSATION, "/grants", Operation::Grants),
+    ("PUT", CONVERSATION, "/grants/{member}", Operation::Grant),
+    ("DELETE", CONVERSATION, "/grants/{member}", Operation::RevokeGrant),
+    ("GET", CONVERSATION, "/artifacts", Operation::Artifacts),
+    ("PUT", CONVERSATION, "/artifacts/{artifact}", Operation::PutArtifact),
+    ("GET", CONVERSATION, "/artifacts/{artifact}", Operation::Artifact),
+    ("DELETE", CONVERSATION, "/artifacts/{artifact}", Operation::DeleteArtifact),
 ];
+
+/// The table with whole paths.
+static ROUTES: LazyLock<Vec<(&str, String, Operation)>> = LazyLock::new(|| {
+    TABLE.map(|(method, base, rest, does)| (method, format!("{base}{rest}"), does)).into()
+});
 
 /// The method and the path of every route, in the form of OpenAPI.
 pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    ROUTES.iter().map(|(method, path, _)| (*method, *path))
+    ROUTES.iter().map(|(method, path, _)| (*method, path.as_str()))
 }
 
 /// What a request asks for.
@@ -132,34 +115,32 @@ impl Ids {
 
 /// Finds the route of a request. What should be an identifier and is none has a route, and names nothing.
 pub(super) fn find(method: &Method, path: &str) -> Found {
-    let found = ROUTES
-        .iter()
-        .find(|(allowed, pattern, _)| method.as_str() == *allowed && fits(pattern, path));
-    if let Some((_, pattern, operation)) = found {
-        return Found::Route(*operation, ids(pattern, path));
+    let fitting = ROUTES.iter().filter_map(|(allowed, pattern, operation)| {
+        Some((*allowed, *operation, ids(pattern, path)?))
+    });
+    let fitting: Vec<_> = fitting.collect();
+    match fitting.iter().find(|(allowed, ..)| method.as_str() == *allowed) {
+        Some((_, operation, ids)) => Found::Route(*operation, *ids),
+        None if fitting.is_empty() => Found::Nothing,
+        None => {
+            let methods: Vec<&str> = fitting.iter().map(|(allowed, ..)| *allowed).collect();
+            Found::Methods(methods.join(", "))
+        }
     }
-    let fitting = ROUTES.iter().filter(|(_, pattern, _)| fits(pattern, path));
-    let methods: Vec<&str> = fitting.map(|(allowed, ..)| *allowed).collect();
-    if methods.is_empty() { Found::Nothing } else { Found::Methods(methods.join(", ")) }
 }
 
-fn fits(pattern: &str, path: &str) -> bool {
-    let mut parts = path.split('/');
-    pattern
-        .split('/')
-        .all(|name| parts.next().is_some_and(|part| name.starts_with('{') || name == part))
-        && parts.next().is_none()
-}
-
-fn ids(pattern: &str, path: &str) -> Ids {
-    let mut ids = Ids::default();
-    for (name, part) in pattern.split('/').zip(path.split('/')) {
+/// The identifiers of a path, if it fits the pattern.
+fn ids(pattern: &str, path: &str) -> Option<Ids> {
+    let (mut ids, mut parts) = (Ids::default(), path.split('/'));
+    for name in pattern.split('/') {
+        let part = parts.next()?;
         match name {
             "{org}" => ids.org = part.parse().ok(),
             "{conversation}" => ids.conversation = part.parse().ok(),
             _ if name.starts_with('{') => ids.other = part.parse().ok(),
+            _ if name != part => return None,
             _ => {}
         }
     }
-    ids
+    parts.next().is_none().then_some(ids)
 }

@@ -11,7 +11,7 @@ use crate::team::text::id;
 use crate::team::{Team, must, step, values};
 
 const FIND: &str = concat!(
-    "SELECT object, digest FROM artifact WHERE conversation = $2 AND id = $6 AND ",
+    "SELECT object, digest, size FROM artifact WHERE conversation = $2 AND id = $6 AND ",
     permitted!()
 );
 const LIST: &str = concat!(
@@ -40,7 +40,7 @@ impl Team {
             return Err(Error::TooLarge { what: "a piece of an artifact", most: MAX_ARTIFACT });
         }
         let digest = Sha256::digest(&bytes).to_vec();
-        if let Some(found) = self.find(permit, artifact).await? {
+        if let Some((found, _)) = self.find(permit, artifact).await? {
             return same(&found, &digest);
         }
         let size = bytes.len() as i64;
@@ -53,18 +53,25 @@ impl Team {
         match self.write(permit, steps).await {
             // Somebody else stored it in the meantime. The object of this request is swept.
             Err(Error::Conflict { what }) => match self.find(permit, artifact).await? {
-                Some(found) => same(&found, &digest),
+                Some((found, _)) => same(&found, &digest),
                 None => Err(Error::Conflict { what }),
             },
             other => other,
         }
     }
 
-    pub(crate) async fn artifact(&self, permit: &Permit, artifact: Id) -> Result<Bytes> {
+    /// The bytes of a piece, once `take` has memory for so many.
+    pub(crate) async fn artifact<T>(
+        &self,
+        permit: &Permit,
+        artifact: Id,
+        take: impl FnOnce(usize) -> Result<T>,
+    ) -> Result<(Bytes, T)> {
         let unknown = || Error::NotFound { what: "artifact" };
-        let object = self.find(permit, artifact).await?.ok_or_else(unknown)?;
+        let (object, size) = self.find(permit, artifact).await?.ok_or_else(unknown)?;
+        let taken = take(size)?;
         match self.read_object(&object).await? {
-            Some(bytes) => Ok(bytes),
+            Some(bytes) => Ok((bytes, taken)),
             // It may have been deleted in the meantime.
             None if self.find(permit, artifact).await?.is_none() => Err(unknown()),
             None => Err(Error::Damaged { what: "a piece of an artifact" }),
@@ -91,10 +98,12 @@ impl Team {
         Ok(())
     }
 
-    async fn find(&self, permit: &Permit, artifact: Id) -> Result<Option<Object>> {
+    /// The object of a piece, and its size.
+    async fn find(&self, permit: &Permit, artifact: Id) -> Result<Option<(Object, usize)>> {
         let rows = self.read(permit, FIND, values![artifact]).await?;
         let object = |row: &crate::database::Row| {
-            Ok(Object { id: id(row, 0)?, digest: row.bytes(1).unwrap_or_default().to_vec() })
+            let digest = row.bytes(1).unwrap_or_default().to_vec();
+            Ok((Object { id: id(row, 0)?, digest }, usize::try_from(row.int(2)).unwrap_or(0)))
         };
         rows.first().map(object).transpose()
     }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use sottovoce_team_server::Rate;
-use sottovoce_team_server::api::{Id, MAX_BODY, MAX_SEALED};
+use sottovoce_team_server::api::{Id, MAX_ARTIFACT, MAX_BODY, MAX_SEALED};
 use tokio::time::Instant;
 
 use crate::harness::{Setup, base64, engines, forgetting, message, rid};
+use crate::hostile_clients::{Hostile, is_alone};
 use crate::http::Connection;
 
 #[tokio::test]
@@ -109,8 +110,8 @@ async fn an_endless_body_ends_at_the_limit() {
 async fn a_slow_head_or_body_ends_in_time() {
     for engine in engines().await {
         let mut setup = Setup::new(engine);
-        setup.limits.head = Duration::from_millis(500);
-        setup.limits.body = Duration::from_millis(500);
+        setup.limits.net.head = Duration::from_millis(500);
+        setup.limits.net.body = Duration::from_millis(500);
         let (server, owner) = setup.start_with_owner().await;
         let began = Instant::now();
         let mut silent = Connection::open(server.address).await.unwrap();
@@ -222,7 +223,9 @@ async fn an_organisation_stores_no_more_than_its_quota() {
 #[tokio::test]
 async fn silent_connections_keep_nobody_out() {
     let mut setup = Setup::new(engines().await.remove(0));
-    setup.limits.connections = 200;
+    setup.limits.net.connections = 200;
+    setup.limits.net.strangers = 50;
+    setup.limits.net.strangers_from_one_address = 50;
     let (server, owner) = setup.start_with_owner().await;
     let mut silent = Vec::new();
     // The system's limit of open files may come before ten thousand; both ends are in this process.
@@ -242,7 +245,7 @@ async fn silent_connections_keep_nobody_out() {
 #[tokio::test]
 async fn without_memory_for_a_body_the_client_is_asked_to_come_back() {
     let mut setup = Setup::new(engines().await.remove(0));
-    setup.limits.memory = 1 << 20;
+    setup.limits.net.memory = 1 << 20;
     let (server, owner) = setup.start_with_owner().await;
     let conversation = owner.conversation().await;
     let path = owner.path(&format!("context/conversations/{conversation}/messages"));
@@ -258,4 +261,41 @@ async fn without_memory_for_a_body_the_client_is_asked_to_come_back() {
     drop(first);
     tokio::time::sleep(Duration::from_millis(200)).await;
     owner.append(conversation, vec![message(1)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_ask_nothing_take_little_memory_and_no_time_of_others() {
+    if !is_alone("limits::connections_that_ask_nothing_take_little_memory_and_no_time_of_others") {
+        return;
+    }
+    let (server, owner) = Setup::new(engines().await.remove(0)).start_with_owner().await;
+    let ask = async || assert_eq!(owner.get("").await.status, 200);
+    let hostile = Hostile::of(server.address, ask).await;
+    hostile.endless_heads(100).await;
+    hostile.silent(5000).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_and_unread_answers_take_no_more_memory_than_is_allowed_and_no_time_of_others() {
+    if !is_alone(
+        "limits::bodies_and_unread_answers_take_no_more_memory_than_is_allowed_and_no_time_of_others",
+    ) {
+        return;
+    }
+    let mut setup = Setup::new(engines().await.remove(0));
+    setup.limits.net.memory = 40 << 20;
+    let (server, owner) = setup.start_with_owner().await;
+    let conversation = owner.conversation().await;
+    let path = owner.path(&format!("context/conversations/{conversation}"));
+    let artifact = format!("{path}/artifacts/{}", Id::random().unwrap());
+    let stored = owner.call_bytes("PUT", &artifact, &vec![7; MAX_ARTIFACT]).await;
+    assert_eq!(stored.status, 204);
+    let ask = async || assert_eq!(owner.get("").await.status, 200);
+    let hostile = Hostile::of(server.address, ask).await;
+    let head = |method: &str, path: &str| {
+        format!("{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n", owner.token)
+    };
+    hostile.unread(&format!("{}\r\n", head("GET", &artifact)), 255).await;
+    hostile.unfinished(&head("POST", &format!("{path}/messages")), 40, MAX_BODY - 1).await;
+    hostile.unfinished(&head("PUT", &artifact), 40, MAX_ARTIFACT - 1).await;
 }

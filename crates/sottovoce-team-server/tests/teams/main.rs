@@ -8,6 +8,9 @@
     reason = "a failure is the test's result"
 )]
 
+#[path = "../../../../tests/common/hostile_clients.rs"]
+mod hostile_clients;
+
 mod contract;
 mod description;
 mod faults;

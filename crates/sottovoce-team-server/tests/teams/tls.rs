@@ -91,14 +91,14 @@ async fn a_member_shares_over_https_and_a_plain_request_is_refused() {
 async fn who_never_begins_tls_is_cut_off_and_keeps_nobody_waiting() {
     for engine in engines().await {
         let mut setup = Setup::new(engine);
-        setup.limits.head = Duration::from_millis(300);
+        setup.limits.net.head = Duration::from_millis(300);
         let (server, owner) = start(&setup).await;
         let began = Instant::now();
         let mut silent = TcpStream::connect(server.address).await.unwrap();
         let answer = ask(server.address, &request(&owner, "GET", "", "")).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         assert_eq!(silent.read_to_end(&mut Vec::new()).await.unwrap(), 0);
-        assert!(began.elapsed() >= setup.limits.head);
+        assert!(began.elapsed() >= setup.limits.net.head);
         // It does not delay the end either.
         let _silent = TcpStream::connect(server.address).await.unwrap();
         server.stop.cancel();

@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::{Client, Served};
+use crate::hostile_clients::{Hostile, is_alone};
 use crate::ollama::Answer;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,4 +92,43 @@ async fn an_address_that_others_can_reach_needs_somebody_who_is_allowed() {
     assert!(matches!(refused, ListenError::NobodyAllowed { .. }));
     let allowed = Access::default().allow(["192.168.1.20".parse().unwrap()]);
     assert!(listen(open(), allowed).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_hostile_clients_send_memory_stays_small_and_others_are_answered() {
+    if !is_alone(
+        "hostile::whatever_hostile_clients_send_memory_stays_small_and_others_are_answered",
+    ) {
+        return;
+    }
+    let served = Served::start().await;
+    let ask = async || {
+        let mut client = served.client().await;
+        client.send("describe", json!({})).await;
+        assert_eq!(client.next().await.unwrap().0, "info");
+    };
+    let hostile = Hostile::of(([127, 0, 0, 1], served.ports[0]).into(), ask).await;
+    hostile.silent(5000).await;
+    hostile.endless_lines(100).await;
+    let event = "{\"type\":\"transcript\",\"data_length\":8388608}\n";
+    hostile.unfinished_after(event, 40, (8 << 20) - 1).await;
+    let event = "{\"type\":\"audio-chunk\",\"payload_length\":67108864}\n";
+    hostile.unfinished_after(event, 20, 31 << 20).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_clients_keep_no_satellite_out_and_end_no_connection_of_one() {
+    let served = Served::start().await;
+    let mut satellite = served.client().await;
+    satellite.send("describe", json!({})).await;
+    assert_eq!(satellite.next().await.unwrap().0, "info");
+    let mut silent = Vec::new();
+    for _ in 0..600 {
+        silent.push(Client::at(served.ports[0]).await);
+    }
+    let mut another = served.client().await;
+    for client in [&mut another, &mut satellite] {
+        client.send("describe", json!({})).await;
+        assert_eq!(client.next().await.unwrap().0, "info");
+    }
 }

@@ -8,6 +8,8 @@
     reason = "these are tests"
 )]
 
+#[path = "../../../../tests/common/hostile_clients.rs"]
+mod hostile_clients;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;
 

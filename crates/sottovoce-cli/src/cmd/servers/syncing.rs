@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use sottovoce::Config;
 use sottovoce::config::OpenConversations;
+#[cfg(feature = "up")]
+use sottovoce_serve::MoreMetrics;
 #[cfg(feature = "sync")]
 use sottovoce_sync::{Background, Repeated};
 
@@ -59,14 +61,16 @@ impl Syncing {
         with_devices.await
     }
 
-    /// How syncing fares, in OpenMetrics' text format.
+    /// How syncing fares.
     #[cfg(feature = "up")]
-    pub(crate) fn metrics(&self) -> Arc<dyn Fn() -> String + Send + Sync> {
+    pub(crate) fn metrics(&self) -> MoreMetrics {
         let devices = self.devices.as_ref().map(|devices| ("sottovoce", devices.handle()));
         let mut all: Vec<_> = devices.into_iter().collect();
         #[cfg(feature = "team")]
         all.extend(self.teams.as_ref().map(|teams| ("sottovoce_team", teams.handle())));
-        Arc::new(move || all.iter().map(|(prefix, handle)| open_metrics(prefix, handle)).collect())
+        Arc::new(move |metrics| {
+            all.iter().for_each(|(prefix, handle)| tell(metrics, prefix, handle));
+        })
     }
 }
 
@@ -88,27 +92,24 @@ async fn during<W: Repeated, T>(
 }
 
 #[cfg(all(feature = "sync", feature = "up"))]
-fn open_metrics(prefix: &str, handle: &sottovoce_sync::BackgroundHandle) -> String {
-    use std::fmt::Write;
-
+fn tell(
+    metrics: &mut sottovoce_serve::OpenMetrics,
+    prefix: &str,
+    handle: &sottovoce_sync::BackgroundHandle,
+) {
     let status = handle.status();
-    let mut text = String::new();
     for (name, help, value) in [
         ("syncs", "Syncs with others that succeeded.", status.succeeded),
         ("sync_failures", "Syncs with others that failed.", status.failed),
         ("sync_received_messages", "Messages received from others.", status.received),
         ("sync_published_messages", "Messages published for others.", status.published),
     ] {
-        let name = format!("{prefix}_{name}");
-        let _ = writeln!(text, "# TYPE {name} counter\n# HELP {name} {help}\n{name}_total {value}");
+        metrics.counter(&format!("{prefix}_{name}"), help, value);
     }
     if let Some(at) = status.succeeded_at {
         let name = format!("{prefix}_last_sync_timestamp_seconds");
-        let help = "When a sync last succeeded.";
-        let at = at.as_second();
-        let _ = writeln!(text, "# TYPE {name} gauge\n# HELP {name} {help}\n{name} {at}");
+        metrics.gauge(&name, "When a sync last succeeded.", at.as_second());
     }
-    text
 }
 
 #[cfg(not(feature = "sync"))]
@@ -122,8 +123,8 @@ impl Syncing {
     }
 
     #[cfg(feature = "up")]
-    pub(crate) fn metrics(&self) -> Arc<dyn Fn() -> String + Send + Sync> {
-        Arc::new(String::new)
+    pub(crate) fn metrics(&self) -> MoreMetrics {
+        Arc::new(|_| {})
     }
 }
 
