@@ -329,7 +329,7 @@ async fn the_next_cleanup_deletes_what_an_interrupted_forgetting_left_of_artifac
     let new = NewArtifact::new(ArtifactKind::ToolResult, "result");
     let words = Box::new(Cursor::new(b"what a tool said".to_vec()));
     let id = store.add_artifact(new, words).await.unwrap().artifact.id.clone();
-    let mut message = ChatMessage::new(ChatRole::Tool, "the beginning");
+    let mut message = ChatMessage::at(ChatRole::Tool, "the beginning", Timestamp::UNIX_EPOCH);
     message.metadata.insert("artifact".to_owned(), id.clone());
     let seq = store.append_message(message).await.unwrap().seq;
     let other = Connection::open(&file).unwrap();
@@ -338,6 +338,7 @@ async fn the_next_cleanup_deletes_what_an_interrupted_forgetting_left_of_artifac
     store.forget(&[seq..=seq]).await.unwrap_err();
     assert!(store.read_tail(9).await.unwrap().messages.is_empty(), "the message is gone");
     assert!(store.open_artifact(&id).await.unwrap().is_some());
+    store.cleanup().await.unwrap_err();
     other.execute_batch("DROP TRIGGER deny").unwrap();
     store.cleanup().await.unwrap();
     assert!(store.open_artifact(&id).await.unwrap().is_none());

@@ -43,6 +43,7 @@ async fn forget_once(
     let Prepared { plan, snapshots, related, restored, .. } = prepared;
     let numbers = plan.numbers.without(&view.state.forgotten);
     if plan.is_nothing() && numbers.is_empty() {
+        delete_artifacts(store, &view, Vec::new()).await?;
         return Ok(ForgetReport::default());
     }
     let unread: Vec<&String> = plan.closed_snapshots.iter().collect();
