@@ -16,7 +16,6 @@ use sottovoce::context::recall::{Recall, Understood};
 use sottovoce::{Config, ConversationStore, Error, SystemClock, with_causes};
 
 use crate::advice;
-use crate::cmd::doctor::folder::quoted;
 use crate::cmd::recall::understood_in_words;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
@@ -208,7 +207,7 @@ fn copies(report: &mut Report) {
         report.bad(
             "import",
             format!("an import that was killed left plain text in {}", copy.display()),
-            format!("rm -r {}", quoted(&copy)),
+            format!("rm -r {}", folder::quoted(&copy)),
             Fix::Remove(copy.clone()),
         );
     }
