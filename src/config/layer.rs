@@ -240,12 +240,11 @@ pub(super) fn merged(layers: &[Layer]) -> Value {
     let mut sections = Value::Object(serde_json::Map::new());
     for key in &KEYS {
         let value = layers.iter().rev().find_map(|layer| layer.values.get(key.path));
-        let pointer = key.path.split('.').fold(Some(&mut sections), |place, name| {
-            let fields = place?;
+        let pointer = key.path.split('.').try_fold(&mut sections, |fields, name| {
             if fields.is_null() {
                 *fields = Value::Object(serde_json::Map::new());
             }
-            Some(fields.as_object_mut()?.entry(name).or_insert(Null))
+            fields.as_object_mut().map(|fields| fields.entry(name).or_insert(Null))
         });
         if let (Some(place), Some(value)) = (pointer, value) {
             *place = value.clone();
