@@ -94,8 +94,8 @@ pub mod admin {
     pub use crate::store::check::report::{Progress, Report};
     pub use crate::store::file_store::PackReport;
     pub use crate::store::folder::conversation_folders::scopes;
-    pub use crate::store::keyring::store_exists;
-    pub use crate::store::keyring::store_keys::{StoreKey, store_keys};
+    pub use crate::store::keyring::store_keys::{StoreKey, copy_salt, store_keys};
+    pub use crate::store::keyring::{create_vault, store_exists};
     pub use crate::store::read::location::RecordLocation;
     pub use crate::store::read::stats::Stats;
     pub use crate::store::repair::{RepairOptions, RepairReport};
