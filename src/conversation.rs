@@ -205,7 +205,7 @@ impl Conversation {
     }
 
     /// Whether a turn is in progress.
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.state.try_lock().is_err()
     }
 

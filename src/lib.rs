@@ -94,8 +94,8 @@ pub mod admin {
     pub use crate::store::care::repair_kind::{RepairAction, RepairKind};
     pub use crate::store::file_store::PackReport;
     pub use crate::store::folder::conversation_folders::scopes;
-    pub use crate::store::folder::keyring::store_exists;
-    pub use crate::store::folder::keyring::store_keys::{StoreKey, store_keys};
+    pub use crate::store::folder::keyring::store_keys::{StoreKey, copy_salt, store_keys};
+    pub use crate::store::folder::keyring::{create_vault, store_exists};
     pub use crate::store::read::location::RecordLocation;
     pub use crate::store::read::stats::Stats;
     pub use crate::store::record::finding::{Progress, Report};

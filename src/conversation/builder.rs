@@ -199,7 +199,7 @@ impl ConversationBuilder {
 
     /// How far back a snapshot reaches in a conversation without its own setting; a day unless set.
     #[must_use]
-    pub(crate) fn snapshot_window(mut self, window: Duration) -> Self {
+    pub fn snapshot_window(mut self, window: Duration) -> Self {
         self.snapshot_window = window;
         self
     }

@@ -296,7 +296,7 @@ impl Keyring {
 ///
 /// # Errors
 /// [`Error::VaultMissing`] if there are records without a vault.
-pub(crate) fn create_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()> {
+pub fn create_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()> {
     let root = FsDirectory::new(root, &[])?;
     if key_list::read(&root)?.is_none() {
         if holds_records(&root)? {

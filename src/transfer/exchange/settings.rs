@@ -16,6 +16,7 @@ use crate::store::read::reader::Reader;
 use crate::store::record::persona::{AssignedPersona, MOST_PRESETS, Preset};
 use crate::store::{Cleared, ConversationStore, HiddenMessages, Profile, Retention, blocking};
 use crate::transfer::exchange::{Exchange, Received};
+use crate::transfer::settings;
 
 /// What the name of a preset begins with; its id follows.
 const PRESET: &str = "preset/";
@@ -102,17 +103,14 @@ impl Exchange {
             }
         }
         let retention = after.retention;
-        after.retention = here.retention;
-        if after != *here {
-            let change = move |profile: &mut Profile| {
-                for (name, value) in &settings {
-                    let kept = profile.retention;
-                    let _ = apply(profile, name, value.as_ref(), with_presets);
-                    profile.retention = kept;
-                }
-            };
-            self.store.change_profile(Box::new(change)).await?;
-        }
+        let change = move |profile: &mut Profile| {
+            let kept = profile.retention;
+            for (name, value) in &settings {
+                let _ = apply(profile, name, value.as_ref(), with_presets);
+            }
+            profile.retention = kept;
+        };
+        settings::change(&self.store, change).await?;
         self.receive_retention(retention, received).await
     }
 

@@ -47,7 +47,7 @@ pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreK
 ///
 /// # Errors
 /// What prevents reading the vault or writing the copies.
-pub(crate) fn copy_salt(root: &Path, folder: &Path) -> Result<()> {
+pub fn copy_salt(root: &Path, folder: &Path) -> Result<()> {
     let list = key_list::read(&FsDirectory::new(root, &[])?)?;
     salt_copy::keep(&list.map(|list| list.entries).unwrap_or_default(), folder)
 }

@@ -36,8 +36,8 @@ pub(super) struct Merge {
     known: Known,
     was_empty: bool,
     erased: SeqSet,
-    /// The numbers of messages here that the export does not have.
-    only_here: SeqSet,
+    /// How many messages the conversation has.
+    here: u64,
     /// The numbers here of the export's messages.
     present: Vec<u64>,
     /// Whether all of these have the same number there.
@@ -68,14 +68,14 @@ impl Merge {
         let mut known = Known::default();
         runtime.block_on(known.catch_up(store))?;
         runtime.block_on(known.save(store, NEARLY_ALL));
-        let numbers: SeqSet = std::iter::once(1..=here.last_seq).collect();
+        let stats = runtime.block_on(store.stats())?;
         Ok(Self {
             store: store.clone(),
             scope: Scope::clone(store.scope()),
             known,
             was_empty: here.last_seq == 0,
             erased: here.erased.clone(),
-            only_here: numbers.without(&here.without_message()),
+            here: stats.message_count + stats.hidden,
             present: Vec::new(),
             keeps_numbers: true,
             is_same: false,
@@ -96,15 +96,14 @@ impl Merge {
     }
 
     /// Whether the export has everything that is here.
-    fn has_all(&mut self) -> bool {
-        let present = std::mem::take(&mut self.present).into_iter().map(|seq| seq..=seq).collect();
-        self.only_here = self.only_here.without(&present);
-        self.only_here.is_empty()
+    fn has_all(&self) -> bool {
+        let present: SeqSet = self.present.iter().map(|seq| *seq..=*seq).collect();
+        present.count() >= self.here
     }
 
     /// Whether the messages so far are exactly those that are here, under the same numbers: what a restore leaves that was
     /// interrupted.
-    pub(super) fn is_a_beginning(&mut self) -> bool {
+    pub(super) fn is_a_beginning(&self) -> bool {
         let has_no_more = self.new.messages.is_empty() && self.removed.is_empty();
         has_no_more && self.keeps_numbers && self.has_all()
     }

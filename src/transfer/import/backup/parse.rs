@@ -44,7 +44,7 @@ pub(super) trait Elements {
 pub(super) fn parse(text: impl Read, path: &Path, to: &mut dyn Elements) -> Result<()> {
     let mut failed = None;
     let mut json = serde_json::Deserializer::from_reader(text);
-    let parsed = Export(&mut Sink { to, failed: &mut failed })
+    let parsed = Reading(Export(&mut Sink { to, failed: &mut failed }))
         .deserialize(&mut json)
         .and_then(|()| json.end());
     match (failed, parsed) {
@@ -83,31 +83,55 @@ impl Sink<'_> {
     }
 }
 
-/// The root object: `{"sottovoce":1,"conversations":[…]}`.
-struct Export<'s, 'a>(&'s mut Sink<'a>);
+/// A part of an export, which is read as it comes.
+trait Part<'de>: Sized {
+    fn list<S: SeqAccess<'de>>(self, _: S) -> Result<(), S::Error> {
+        Err(S::Error::custom("a list where there is none"))
+    }
 
-impl<'de> DeserializeSeed<'de> for Export<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_map(self)
+    fn object<M: MapAccess<'de>>(self, _: M) -> Result<(), M::Error> {
+        Err(M::Error::custom("an object where there is none"))
     }
 }
 
-impl<'de> Visitor<'de> for Export<'_, '_> {
+/// Reads a part.
+struct Reading<P>(P);
+
+impl<'de, P: Part<'de>> DeserializeSeed<'de> for Reading<P> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de, P: Part<'de>> Visitor<'de> for Reading<P> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an export")
+        f.write_str("a part of an export")
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+    fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<(), S::Error> {
+        self.0.list(seq)
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<(), M::Error> {
+        self.0.object(map)
+    }
+}
+
+/// The root object: `{"sottovoce":1,"conversations":[…]}`.
+struct Export<'s, 'a>(&'s mut Sink<'a>);
+
+impl<'de> Part<'de> for Export<'_, '_> {
+    fn object<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
         match map.next_entry::<String, u64>()? {
             Some((name, 1)) if name == "sottovoce" => {}
             _ => return Err(M::Error::custom("no export of this version")),
         }
         match map.next_key::<String>()?.as_deref() {
-            Some("conversations") => map.next_value_seed(Conversations(self.0))?,
+            Some("conversations") => map.next_value_seed(Reading(Conversations(self.0)))?,
             _ => return Err(M::Error::custom("no conversations")),
         }
         match map.next_key::<IgnoredAny>()? {
@@ -119,23 +143,9 @@ impl<'de> Visitor<'de> for Export<'_, '_> {
 
 struct Conversations<'s, 'a>(&'s mut Sink<'a>);
 
-impl<'de> DeserializeSeed<'de> for Conversations<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Conversations<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("conversations")
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
-        while seq.next_element_seed(Conversation(self.0))?.is_some() {}
+impl<'de> Part<'de> for Conversations<'_, '_> {
+    fn list<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
+        while seq.next_element_seed(Reading(Conversation(self.0)))?.is_some() {}
         Ok(())
     }
 }
@@ -143,22 +153,8 @@ impl<'de> Visitor<'de> for Conversations<'_, '_> {
 /// A conversation: the head, then the lists.
 struct Conversation<'s, 'a>(&'s mut Sink<'a>);
 
-impl<'de> DeserializeSeed<'de> for Conversation<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Conversation<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a conversation")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+impl<'de> Part<'de> for Conversation<'_, '_> {
+    fn object<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
         let Self(sink) = self;
         let mut head = Some(Begun::default());
         while let Some(name) = map.next_key::<String>()? {
@@ -177,7 +173,7 @@ impl<'de> Visitor<'de> for Conversation<'_, '_> {
                         let whole = whole.ok_or_else(|| M::Error::custom("no head"))?;
                         sink.give(|to| to.begin(whole))?;
                         let take = |to: &mut dyn Elements, row: Row| to.record(row.record()?);
-                        map.next_value_seed(Rows { sink, take, of: PhantomData })?;
+                        map.next_value_seed(Reading(Rows { sink, take, of: PhantomData }))?;
                     }
                     _ => return Err(M::Error::custom("another field")),
                 }
@@ -186,9 +182,9 @@ impl<'de> Visitor<'de> for Conversation<'_, '_> {
             match name.as_str() {
                 "snapshots" => {
                     let take = |to: &mut dyn Elements, snapshot| to.snapshot(snapshot);
-                    map.next_value_seed(Rows { sink, take, of: PhantomData })?;
+                    map.next_value_seed(Reading(Rows { sink, take, of: PhantomData }))?;
                 }
-                "artifacts" => map.next_value_seed(Artifacts(sink))?,
+                "artifacts" => map.next_value_seed(Reading(Artifacts(sink)))?,
                 _ => return Err(M::Error::custom("another field")),
             }
         }
@@ -254,30 +250,12 @@ struct Rows<'s, 'a, T, F> {
     of: PhantomData<T>,
 }
 
-impl<'de, T, F> DeserializeSeed<'de> for Rows<'_, '_, T, F>
+impl<'de, T, F> Part<'de> for Rows<'_, '_, T, F>
 where
     T: Deserialize<'de>,
     F: Fn(&mut dyn Elements, T) -> Result<()>,
 {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de, T, F> Visitor<'de> for Rows<'_, '_, T, F>
-where
-    T: Deserialize<'de>,
-    F: Fn(&mut dyn Elements, T) -> Result<()>,
-{
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
+    fn list<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
         while let Some(element) = seq.next_element::<T>()? {
             self.sink.give(|to| (self.take)(to, element))?;
         }
@@ -292,23 +270,9 @@ fn decoded<E: serde::de::Error>(base64: &str) -> Result<Vec<u8>, E> {
 /// The list of artifacts.
 struct Artifacts<'s, 'a>(&'s mut Sink<'a>);
 
-impl<'de> DeserializeSeed<'de> for Artifacts<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Artifacts<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("artifacts")
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
-        while seq.next_element_seed(OneArtifact(self.0))?.is_some() {}
+impl<'de> Part<'de> for Artifacts<'_, '_> {
+    fn list<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
+        while seq.next_element_seed(Reading(OneArtifact(self.0)))?.is_some() {}
         Ok(())
     }
 }
@@ -316,28 +280,14 @@ impl<'de> Visitor<'de> for Artifacts<'_, '_> {
 /// An artifact's description, followed by its contents.
 struct OneArtifact<'s, 'a>(&'s mut Sink<'a>);
 
-impl<'de> DeserializeSeed<'de> for OneArtifact<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for OneArtifact<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an artifact")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+impl<'de> Part<'de> for OneArtifact<'_, '_> {
+    fn object<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
         let artifact = match map.next_entry::<String, Artifact>()? {
             Some((name, artifact)) if name == "meta" => artifact,
             _ => return Err(M::Error::custom("no meta")),
         };
         match map.next_key::<String>()?.as_deref() {
-            Some("content") => map.next_value_seed(Contents { sink: self.0, artifact })?,
+            Some("content") => map.next_value_seed(Reading(Contents { sink: self.0, artifact }))?,
             _ => return Err(M::Error::custom("no content")),
         }
         match map.next_key::<IgnoredAny>()? {
@@ -353,22 +303,8 @@ struct Contents<'s, 'a> {
     artifact: Artifact,
 }
 
-impl<'de> DeserializeSeed<'de> for Contents<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Contents<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("pieces of base64")
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<(), S::Error> {
+impl<'de> Part<'de> for Contents<'_, '_> {
+    fn list<S: SeqAccess<'de>>(self, seq: S) -> Result<(), S::Error> {
         let Self { sink, artifact } = self;
         let mut pieces =
             Pieces { seq, piece: Zeroizing::default(), at: 0, failed: None, of: PhantomData };

@@ -304,7 +304,7 @@ impl Current {
         if seq <= self.seen || !std::mem::take(&mut self.may_go_on) {
             return;
         }
-        if self.merge.as_mut().is_some_and(Merge::is_a_beginning) {
+        if self.merge.as_ref().is_some_and(Merge::is_a_beginning) {
             self.merge = None;
         }
     }
