@@ -145,11 +145,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 fn show(session: &Session, hit: &Hit<'_>, args: &Args, is_first: bool) -> std::io::Result<()> {
     let Neighbours { before, after, .. } = &hit.around;
     if session.json {
-        let rows = |around: &[Arc<StoredMessage>]| {
-            around
-                .iter()
-                .map(|stored| Object::default().all_of(&MessageRow::of(stored)))
-                .collect::<Vec<_>>()
+        let rows = |around: &'_ [Arc<StoredMessage>]| -> Vec<Object> {
+            around.iter().map(|near| Object::default().all_of(&MessageRow::of(near))).collect()
         };
         let row = object!("scope": hit.scope.to_string()).all_of(&MessageRow::of(&hit.stored));
         return output::json(&row.and("before", &rows(before)).and("after", &rows(after)));
@@ -160,15 +157,12 @@ fn show(session: &Session, hit: &Hit<'_>, args: &Args, is_first: bool) -> std::i
     if args.all {
         output::line(format!("{BOLD}{}{BOLD:#}", output::one_line(&hit.scope.to_string())))?;
     }
-    for stored in before {
-        output::said(stored.seq, &stored.message)?;
-    }
+    let said = |stored: &Arc<StoredMessage>| output::said(stored.seq, &stored.message);
+    before.iter().try_for_each(said)?;
     if args.around > 0 {
         output::line(format!("{GOOD}found:{GOOD:#}"))?;
     }
-    output::said(hit.stored.seq, &hit.stored.message)?;
-    for stored in after {
-        output::said(stored.seq, &stored.message)?;
-    }
+    said(&hit.stored)?;
+    after.iter().try_for_each(said)?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::cli::whose;
 use crate::cmd::share::credentials::Source;
 use crate::cmd::share::{conversations, stores};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, object};
+use crate::output::{self, Object, object};
 use crate::session::Session;
 
 /// The name of this machine.
@@ -44,7 +44,7 @@ pub(super) fn tell_newcomer(
     options: &DeviceOptions,
     notes: [&str; 2],
 ) -> Outcome {
-    let shares = &options.selection;
+    let shares = selection_row(&options.selection);
     match session.json {
         true => {
             output::json(&object!("address": address, "name": options.name, "shares": shares))?;
@@ -90,6 +90,11 @@ fn pattern(text: &str) -> Result<String, String> {
         true => Ok(text.to_owned()),
         false => Err(format!("no conversation is like that; did you mean named/{text}?")),
     }
+}
+
+/// A selection as JSON.
+pub(super) fn selection_row(Selection { all, only, except }: &Selection) -> Object {
+    object!("all": all, "only": only, "except": except)
 }
 
 /// A selection in words.

@@ -8,7 +8,7 @@ use sottovoce_sync::{Selection, SyncError, SyncStatus, Syncer};
 
 use crate::cmd::share::credentials::Source;
 use crate::cmd::share::device::{lines, rows};
-use crate::cmd::share::newcomer::{Newcomer, Shared, described, tell_newcomer};
+use crate::cmd::share::newcomer::{Newcomer, Shared, described, selection_row, tell_newcomer};
 use crate::cmd::share::{address, no_remote, report, syncer};
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, object};
@@ -186,7 +186,7 @@ async fn select(session: &Session, args: SelectArgs) -> Outcome {
         None => syncer.status().await?.selection,
     };
     if session.json {
-        output::json(&selection)?;
+        output::json(&selection_row(&selection))?;
     } else {
         output::line(format!("this device shares {}", described(&selection)))?;
     }
@@ -200,7 +200,7 @@ async fn status(session: &Session) -> Outcome {
             "address": status.address, "syncedAt": status.synced_at,
             // Conversations that have changed here since.
             "unpublished": status.unpublished, "closed": status.is_closed,
-            "shares": status.selection, "devices": rows(&status),
+            "shares": selection_row(&status.selection), "devices": rows(&status),
         ))?;
         return Ok(Exit::Done);
     }
