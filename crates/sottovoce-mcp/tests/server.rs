@@ -264,6 +264,52 @@ async fn an_id_is_never_a_path_and_nothing_is_touched_that_was_not_named() {
 }
 
 #[tokio::test]
+async fn pages_from_either_end_show_each_message_once_and_what_is_older_than_a_time_goes() {
+    let root = tempfile::tempdir().unwrap();
+    let key = EncryptionKey::from_secret(SECRET).unwrap();
+    let store = StoreOptions::new(key).scope(Scope::Default).open(root.path()).await.unwrap();
+    let start: jiff::Timestamp = "2025-08-24T05:00:00Z".parse().unwrap();
+    for at in 0..30 {
+        let time = start + Duration::from_secs(at);
+        let said = sottovoce::ChatMessage::at(sottovoce::ChatRole::User, at.to_string(), time);
+        store.append_message(said).await.unwrap();
+    }
+    store.forget(&[1..=2, 7..=7, 20..=24]).await.unwrap();
+    let whole: Vec<String> = store
+        .read_tail(100)
+        .await
+        .unwrap()
+        .messages
+        .iter()
+        .map(|stored| stored.message.content.clone())
+        .collect();
+    assert_eq!(whole.len(), 22);
+    let talk =
+        connect(hub(root.path(), &[("SOTTOVOCE__MCP__SCOPES", "default")]), Client::default());
+    let talk = talk.await;
+    for reverse in [true, false] {
+        let mut paged = Vec::new();
+        for page in 1..=6 {
+            let list = json!({
+                "action": "list", "contextId": "default", "page": page, "pageSize": 5, "reverse": reverse,
+            });
+            let listed = done(&talk, "conversation-manage", list).await;
+            assert_eq!(listed["totalCount"], 22);
+            let shown = listed["conversations"].as_array().unwrap().clone();
+            paged.extend(shown.iter().map(|shown| shown["content"].as_str().unwrap().to_owned()));
+        }
+        if reverse {
+            paged.reverse();
+        }
+        assert_eq!(paged, whole);
+    }
+    let older = json!({
+        "action": "delete", "contextId": "default", "olderThan": "2025-08-24T05:00:10Z",
+    });
+    assert_eq!(done(&talk, "conversation-manage", older).await["deletedCount"], 7);
+}
+
+#[tokio::test]
 async fn errors_of_a_call_go_to_the_model_that_made_it() {
     let root = tempfile::tempdir().unwrap();
     let talk = connect(hub(root.path(), &[]), Client::default()).await;

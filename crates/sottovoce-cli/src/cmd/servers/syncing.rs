@@ -68,7 +68,7 @@ impl Syncing {
         let mut all: Vec<_> = devices.into_iter().collect();
         #[cfg(feature = "team")]
         all.extend(self.teams.as_ref().map(|teams| ("sottovoce_team", teams.handle())));
-        Arc::new(move |metrics| {
+        Arc::new(move |metrics: &mut sottovoce_serve::OpenMetrics| {
             all.iter().for_each(|(prefix, handle)| tell(metrics, prefix, handle));
         })
     }
@@ -124,7 +124,7 @@ impl Syncing {
 
     #[cfg(feature = "up")]
     pub(crate) fn metrics(&self) -> MoreMetrics {
-        Arc::new(|_| {})
+        Arc::new(|_: &mut sottovoce_serve::OpenMetrics| {})
     }
 }
 
