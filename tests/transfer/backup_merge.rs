@@ -127,6 +127,7 @@ fn a_restore_that_broke_off_before_its_first_message_was_kept_is_exact_still() {
 }
 
 #[test]
+#[ignore = "takes minutes in a build that is not optimized: a restore stores 16 MiB at a time"]
 fn a_restore_that_broke_off_in_the_middle_goes_on_exactly() {
     block_on(async {
         let (root, other, out) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
