@@ -128,8 +128,11 @@ impl Config {
         let api_key = secret("LanguageModel.ApiKey").flatten().map(Secret);
         let (secret, passphrase) = (secret("Context.EncryptionKey"), secret("Context.Passphrase"));
         let settings: Vec<Setting> = KEYS.iter().map(|key| layer::setting(key, &layers)).collect();
-        let sections = serde_json::from_value(layer::merged(&layers));
-        let sections: Sections = sections.map_err(|error| unusable(&error))?;
+        let merged = layers
+            .into_iter()
+            .fold(config::Config::builder(), |builder, layer| builder.add_source(layer));
+        let merged = merged.build().map_err(|error| unusable(&error))?;
+        let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
         let Sections {
             context,
             language_model,

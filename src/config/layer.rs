@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use config::{ConfigError, Map, Source};
 use serde_json::Value::{self, Bool, Null, Number, Object};
 use zeroize::Zeroizing;
 
@@ -39,6 +40,21 @@ pub(super) struct Secret(pub(super) Zeroizing<String>);
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(redacted)")
+    }
+}
+
+impl Source for Layer {
+    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn collect(&self) -> Result<Map<String, config::Value>, ConfigError> {
+        let value = |(path, value): (&&str, &Value)| {
+            let value = serde_json::from_value(value.clone());
+            let value = value.map_err(|error| ConfigError::Foreign(Box::new(error)))?;
+            Ok(((*path).to_owned(), value))
+        };
+        self.values.iter().map(value).collect()
     }
 }
 
@@ -233,24 +249,6 @@ pub(super) fn setting(key: &Key, layers: &[Layer]) -> Setting {
     let value = last.and_then(|layer| layer.values.get(key.path)).cloned().unwrap_or_default();
     let origin = last.map_or_else(|| "default".to_owned(), |layer| layer.origin.clone());
     Setting { key: key.path, value, origin }
-}
-
-/// The sections, of each setting the value in the last layer that sets it.
-pub(super) fn merged(layers: &[Layer]) -> Value {
-    let mut sections = Value::Object(serde_json::Map::new());
-    for key in &KEYS {
-        let value = layers.iter().rev().find_map(|layer| layer.values.get(key.path));
-        let pointer = key.path.split('.').try_fold(&mut sections, |fields, name| {
-            if fields.is_null() {
-                *fields = Value::Object(serde_json::Map::new());
-            }
-            fields.as_object_mut().map(|fields| fields.entry(name).or_insert(Null))
-        });
-        if let (Some(place), Some(value)) = (pointer, value) {
-            *place = value.clone();
-        }
-    }
-    sections
 }
 
 fn object(value: Value, error: impl Fn() -> Error) -> Result<serde_json::Map<String, Value>> {
