@@ -62,7 +62,7 @@ async def _call(c, request, ids):
 async def recorded_calls_give_at_least_what_the_original_gave():
     for era, transport in WAYS:
         ids, found = {}, []
-        with Store(SOTTOVOCE__MCP__PREFERSAMPLING="true") as store:
+        with Store(SOTTOVOCE__MCP__PREFERSAMPLING="always") as store:
             async with client(store, era, transport, sampling_callback=_answers) as c:
                 for number, recorded in enumerate(RECORDED):
                     if "skipped" in recorded:

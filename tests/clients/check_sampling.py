@@ -6,7 +6,7 @@ import mcp_types as T
 from model import Model
 from sottovoce import WAYS, Store, client, done, make_context, refused
 
-PREFERRED = {"SOTTOVOCE__MCP__PREFERSAMPLING": "true"}
+PREFERRED = {"SOTTOVOCE__MCP__PREFERSAMPLING": "always"}
 
 
 class _Sampling:

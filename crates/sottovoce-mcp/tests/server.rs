@@ -353,7 +353,7 @@ async fn without_a_model_a_chat_fails_aloud_and_keeps_what_was_said() {
 #[tokio::test]
 async fn a_clients_own_model_is_asked_if_preferred_and_gets_the_persona() {
     let root = tempfile::tempdir().unwrap();
-    let prefers = [("SOTTOVOCE__MCP__PREFERSAMPLING", "true")];
+    let prefers = [("SOTTOVOCE__MCP__PREFERSAMPLING", "always")];
     let talk = connect(hub(root.path(), &prefers), Client { offers_sampling: true }).await;
     let made = json!({
         "action": "create", "name": "Mira", "systemPrompt": "You are Mira.",
