@@ -236,6 +236,18 @@ async fn bodies_that_never_end_take_little_memory_and_no_time_of_others() {
         let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n");
         hostile.unfinished(&head, 20, 31 << 20).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_without_a_length_that_never_end_take_little_memory_and_no_time_of_others() {
+    if !is_alone(
+        "hostile::bodies_without_a_length_that_never_end_take_little_memory_and_no_time_of_others",
+    ) {
+        return;
+    }
+    let served = Served::start().await;
+    let ask = async || assert_eq!(served.get("/api/version").await.status, 200);
+    let hostile = Hostile::of(address(&served), ask).await;
     let chunked = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1f00000\r\n";
     hostile.unfinished_after(chunked, 20, 31 << 20).await;
 }
