@@ -14,10 +14,7 @@ use sottovoce::store::{
     StorePolicy, StoreState,
 };
 use sottovoce::testing::{StoreSetup, conversation_store_contract};
-use sottovoce::{
-    ChatMessage, ChatRole, Clock, ConversationStore, Error, Result, Scope, StoredMessage,
-    SystemClock,
-};
+use sottovoce::{Clock, ConversationStore, Error, Result, Scope, StoredMessage};
 use zeroize::Zeroizing;
 
 const SCHEMA: &str = "
@@ -318,28 +315,4 @@ async fn a_store_on_sqlite_keeps_the_contract() {
         Ok(Arc::new(store) as Arc<dyn ConversationStore>)
     };
     conversation_store_contract(open).await.unwrap();
-}
-
-#[tokio::test]
-async fn the_next_cleanup_deletes_what_an_interrupted_forgetting_left_of_artifacts() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("interrupted.db");
-    let clock = Arc::new(SystemClock);
-    let store = SqliteStore::open(&file, Scope::Default, clock, StorePolicy::default()).unwrap();
-    let new = NewArtifact::new(ArtifactKind::ToolResult, "result");
-    let words = Box::new(Cursor::new(b"what a tool said".to_vec()));
-    let id = store.add_artifact(new, words).await.unwrap().artifact.id.clone();
-    let mut message = ChatMessage::at(ChatRole::Tool, "the beginning", Timestamp::UNIX_EPOCH);
-    message.metadata.insert("artifact".to_owned(), id.clone());
-    let seq = store.append_message(message).await.unwrap().seq;
-    let other = Connection::open(&file).unwrap();
-    let deny = "CREATE TRIGGER deny BEFORE DELETE ON artifacts BEGIN SELECT RAISE(ABORT, 'x'); END";
-    other.execute_batch(deny).unwrap();
-    store.forget(&[seq..=seq]).await.unwrap_err();
-    assert!(store.read_tail(9).await.unwrap().messages.is_empty(), "the message is gone");
-    assert!(store.open_artifact(&id).await.unwrap().is_some());
-    store.cleanup().await.unwrap_err();
-    other.execute_batch("DROP TRIGGER deny").unwrap();
-    store.cleanup().await.unwrap();
-    assert!(store.open_artifact(&id).await.unwrap().is_none());
 }

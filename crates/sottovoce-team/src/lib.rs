@@ -10,7 +10,7 @@
 //! # async fn example(
 //! #     conversations: std::sync::Arc<dyn sottovoce_sync::Conversations>,
 //! #     clock: std::sync::Arc<dyn sottovoce::Clock>,
-//! # ) -> sottovoce_sync::TeamResult<()> {
+//! # ) -> sottovoce_team::TeamResult<()> {
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!

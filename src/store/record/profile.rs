@@ -351,16 +351,6 @@ impl Profile {
         self.artifacts.get(id).is_some_and(String::is_empty)
     }
 
-    /// Marks artifacts as deleted.
-    pub(crate) fn mark_deleted<'a>(&mut self, ids: impl Iterator<Item = &'a String>) {
-        self.artifacts.extend(ids.map(|id| (id.clone(), String::new())));
-    }
-
-    /// Whether any artifact was deleted.
-    pub(crate) fn has_deleted_any_artifact(&self) -> bool {
-        self.artifacts.values().any(String::is_empty)
-    }
-
     /// Whether this artifact exists or was deleted.
     pub(crate) fn has_had_artifact(&self, id: &str) -> bool {
         self.artifacts.contains_key(id)

@@ -1,5 +1,7 @@
 //! Forgetting: what goes, and carrying it out.
 
+use std::collections::BTreeSet;
+
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
@@ -40,10 +42,9 @@ async fn forget_once(
     let mut view = View::of(store).await?;
     let prepared = Prepared::of(&BackendState { store, view: &view }, asked).await?;
     prepared.check(announced)?;
-    let Prepared { plan, snapshots, related, restored, .. } = prepared;
+    let Prepared { plan, snapshots, related, restored, refs, .. } = prepared;
     let numbers = plan.numbers.without(&view.state.forgotten);
     if plan.is_nothing() && numbers.is_empty() {
-        delete_artifacts(store, &view, Vec::new()).await?;
         return Ok(ForgetReport::default());
     }
     let unread: Vec<&String> = plan.closed_snapshots.iter().collect();
@@ -63,7 +64,6 @@ async fn forget_once(
         if is_whole {
             forget_rest(profile, &plan);
         }
-        profile.mark_deleted(plan.artifacts.iter());
     })?;
     let mut removed_snapshots: Vec<&String> = withdrawal.emptied.iter().map(|(id, _)| id).collect();
     if is_whole {
@@ -80,7 +80,9 @@ async fn forget_once(
         batch = batch.remove(DocumentId::Snapshot(id.clone()));
     }
     store.commit(delete(batch, &view.state, &plan.numbers)).await?;
-    delete_artifacts(store, &view, plan.artifacts.clone()).await?;
+    // Also those whose metadata cannot be read now, which are not in the list.
+    let artifacts: BTreeSet<&String> = plan.artifacts.iter().chain(refs.moved()).collect();
+    delete_artifacts(store, artifacts.into_iter().cloned().collect()).await?;
     let mut removed: Vec<u64> = [&plan.messages, &plan.originals, &plan.copies, &plan.hidden]
         .into_iter()
         .flatten()

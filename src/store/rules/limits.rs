@@ -107,7 +107,7 @@ async fn change_once(
         profile.retention = retention;
     })?;
     match deletion {
-        Some(deletion) => deletion.commit(store, &mut view, batch).await?,
+        Some(deletion) => deletion.commit(store, &view, batch).await?,
         None => _ = store.commit(batch).await?,
     }
     Ok(view.profile)
@@ -121,7 +121,6 @@ async fn cleanup_once(store: &(impl StoreBackend + ?Sized)) -> Result<CleanupRep
     let mut view = View::of(store).await?;
     let deletion = Deletion::of(store, &view, !view.retention.is_forever()).await?;
     if deletion.seqs.is_empty() {
-        delete_artifacts(store, &view, Vec::new()).await?;
         return Ok(CleanupReport::default());
     }
     let (removed, expired) = (deletion.removed, deletion.is_expired);
@@ -130,7 +129,7 @@ async fn cleanup_once(store: &(impl StoreBackend + ?Sized)) -> Result<CleanupRep
             profile.drop_derived(&SeqSet::everything());
         }
     })?;
-    deletion.commit(store, &mut view, batch).await?;
+    deletion.commit(store, &view, batch).await?;
     Ok(CleanupReport { removed, expired })
 }
 
@@ -149,7 +148,7 @@ pub(crate) async fn expire(store: &(impl StoreBackend + ?Sized)) -> Result<View>
         return Ok(view);
     }
     let batch = view.change(|profile| profile.drop_derived(&SeqSet::everything()))?;
-    Deletion::of_numbers(store, &view, all).await?.commit(store, &mut view, batch).await?;
+    Deletion::of_numbers(store, &view, all).await?.commit(store, &view, batch).await?;
     View::of(store).await
 }
 
@@ -161,7 +160,7 @@ pub(crate) async fn trim(store: &(impl StoreBackend + ?Sized)) {
 }
 
 async fn trim_once(store: &(impl StoreBackend + ?Sized)) -> Result<()> {
-    let mut view = View::of(store).await?;
+    let view = View::of(store).await?;
     let expired = view.expired();
     let seqs = if expired.is_empty() {
         let Some(most) = view.retention.max_messages else { return Ok(()) };
@@ -181,7 +180,7 @@ async fn trim_once(store: &(impl StoreBackend + ?Sized)) -> Result<()> {
     };
     let deletion = Deletion::of_numbers(store, &view, seqs.lowest(AT_ONCE)).await?;
     let batch = Batch::new(&view.state);
-    deletion.commit(store, &mut view, batch).await
+    deletion.commit(store, &view, batch).await
 }
 
 /// What cannot be read just now may be what is shown, or hide where it begins.
@@ -236,16 +235,15 @@ impl Deletion {
     async fn commit(
         &self,
         store: &(impl StoreBackend + ?Sized),
-        view: &mut View,
+        view: &View,
         batch: Batch,
     ) -> Result<()> {
         let ids: Vec<String> = match store.artifact_store() {
             Some(_) => self.refs.moved().cloned().collect(),
             None => Vec::new(),
         };
-        let batch = view.change_after(batch, |profile| profile.mark_deleted(ids.iter()))?;
         store.commit(delete(batch, &view.state, &self.seqs)).await?;
-        delete_artifacts(store, view, ids).await?;
+        delete_artifacts(store, ids).await?;
         tracing::info!(removed = self.removed, "cleaned up");
         Ok(())
     }

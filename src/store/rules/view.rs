@@ -38,9 +38,10 @@ pub(crate) use retried;
 /// Waits after so many conflicts, longer each time and 64 ms at most, so that other writers get done.
 pub(crate) async fn pause(conflicts: u32) {
     let time = Duration::from_millis((1 << conflicts.min(7)) / 2);
-    // A thread waits, because a host's runtime may have no timer.
-    if tokio::task::spawn_blocking(move || std::thread::sleep(time)).await.is_err() {
-        tokio::task::yield_now().await;
+    // A thread waits, because a host's runtime may have no timer. Another kind of runtime has no such threads either.
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(move || std::thread::sleep(time)).await),
+        Err(_) => tokio::task::yield_now().await,
     }
 }
 
@@ -124,21 +125,14 @@ pub(crate) fn delete(batch: Batch, state: &StoreState, seqs: &SeqSet) -> Batch {
     batch.delete(seqs.ranges())
 }
 
-/// Deletes these artifacts after a commit that has marked them as deleted in the settings: a commit that meets a
-/// conflict may be given up, and its messages then need theirs. Also deletes what an interruption has left of earlier
-/// ones.
+/// Deletes the artifacts that hold the words of messages that a commit has deleted. Call it after the commit: a commit
+/// that meets a conflict may be given up, and its messages then need their artifacts.
 pub(crate) async fn delete_artifacts(
     store: &(impl StoreBackend + ?Sized),
-    view: &View,
     ids: Vec<String>,
 ) -> Result<()> {
-    let Some(artifacts) = store.artifact_store() else { return Ok(()) };
-    let mut ids = ids;
-    if view.profile.has_deleted_any_artifact() {
-        let there = artifacts.artifacts().await?.0.into_iter().map(|artifact| artifact.id.clone());
-        ids.extend(there.filter(|id| view.profile.has_deleted_artifact(id)));
-        ids.sort_unstable();
-        ids.dedup();
+    match store.artifact_store().filter(|_| !ids.is_empty()) {
+        Some(artifacts) => artifacts.delete_artifacts(&ids).await,
+        None => Ok(()),
     }
-    if ids.is_empty() { Ok(()) } else { artifacts.delete_artifacts(&ids).await }
 }
