@@ -47,10 +47,9 @@ impl Page {
         Ok(Self { number, size })
     }
 
-    /// Where this page begins and ends in a list of so many items.
-    pub(crate) fn of_all(self, total: usize) -> (usize, usize) {
-        let end = self.number.saturating_mul(self.size);
-        (end.saturating_sub(self.size).min(total), end.min(total))
+    /// How many items there are up to the end of this page.
+    pub(crate) fn end(self) -> usize {
+        self.number.saturating_mul(self.size)
     }
 
     pub(crate) fn of<T>(self, all: impl Iterator<Item = T>) -> Vec<T> {

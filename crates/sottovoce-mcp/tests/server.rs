@@ -275,6 +275,10 @@ async fn pages_from_either_end_show_each_message_once_and_what_is_older_than_a_t
         store.append_message(said).await.unwrap();
     }
     store.forget(&[1..=2, 7..=7, 20..=24]).await.unwrap();
+    // It has the highest number and stands first.
+    let before = start - Duration::from_secs(86_400);
+    let said = sottovoce::ChatMessage::at(sottovoce::ChatRole::User, "imported", before);
+    store.import(vec![said]).await.unwrap();
     let whole: Vec<String> = store
         .read_tail(100)
         .await
@@ -283,7 +287,7 @@ async fn pages_from_either_end_show_each_message_once_and_what_is_older_than_a_t
         .iter()
         .map(|stored| stored.message.content.clone())
         .collect();
-    assert_eq!(whole.len(), 22);
+    assert_eq!(whole.len(), 23);
     let talk =
         connect(hub(root.path(), &[("SOTTOVOCE__MCP__SCOPES", "default")]), Client::default());
     let talk = talk.await;
@@ -294,7 +298,7 @@ async fn pages_from_either_end_show_each_message_once_and_what_is_older_than_a_t
                 "action": "list", "contextId": "default", "page": page, "pageSize": 5, "reverse": reverse,
             });
             let listed = done(&talk, "conversation-manage", list).await;
-            assert_eq!(listed["totalCount"], 22);
+            assert_eq!(listed["totalCount"], 23);
             let shown = listed["conversations"].as_array().unwrap().clone();
             paged.extend(shown.iter().map(|shown| shown["content"].as_str().unwrap().to_owned()));
         }

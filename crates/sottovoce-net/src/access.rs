@@ -1,6 +1,6 @@
 //! Who may ask: by which names of the server, and with which token
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use http::HeaderMap;
@@ -11,26 +11,27 @@ use zeroize::Zeroizing;
 /// The names of this machine that clients on it use.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The names by which clients reach a server, besides those of loopback and the address that it listens on.
+/// The names by which clients reach a server, besides those of loopback and the address that it listens on: each as it was
+/// given, and without port and brackets.
 #[derive(Debug, Clone, Default)]
-pub struct Names(Vec<String>);
+pub struct Names(Vec<(String, String)>);
 
 impl Names {
     /// Allows these host names too.
     pub fn add(&mut self, hosts: impl IntoIterator<Item = String>) {
-        self.0.extend(hosts.into_iter().map(|host| host.to_lowercase()));
+        self.0.extend(hosts.into_iter().map(|host| (host.to_lowercase(), host_name(&host))));
     }
 
     /// The first of those that were added.
     pub fn first(&self) -> Option<&str> {
-        self.0.first().map(String::as_str)
+        self.0.first().map(|(given, _)| given.as_str())
     }
 
     /// Whether a host, with a port or without, is a name of the server that listens at this address.
     pub fn has(&self, host: &str, listening: IpAddr) -> bool {
         let host = host_name(host);
         LOOPBACK.contains(&&*host)
-            || self.0.contains(&host)
+            || self.0.iter().any(|(_, name)| *name == host)
             || (!listening.is_unspecified() && host.parse() == Ok(listening))
     }
 
@@ -58,6 +59,7 @@ impl Names {
 fn host_name(host: &str) -> String {
     let name = match host.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None if host.parse::<Ipv6Addr>().is_ok() => host,
         None => host.split(':').next().unwrap_or_default(),
     };
     name.to_lowercase()

@@ -22,14 +22,16 @@ pub struct Body {
     is_sent: bool,
     /// The memory that was taken for it.
     held: Option<Arc<Held>>,
-    /// What is kept until the body has ended.
-    _kept: Option<Box<dyn Send>>,
+    /// What is kept until the last piece is sent.
+    kept: Option<Arc<dyn Send + Sync>>,
 }
 
-/// A piece of an answer and the memory that is given back once it is sent.
+/// A piece of an answer, with the memory that is given back and what is kept until it is sent. A body is dropped earlier, with its
+/// last piece unsent.
 struct HeldPiece {
     piece: Bytes,
-    _held: Arc<Held>,
+    _held: Option<Arc<Held>>,
+    _kept: Option<Arc<dyn Send + Sync>>,
 }
 
 impl AsRef<[u8]> for HeldPiece {
@@ -85,7 +87,7 @@ impl Body {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let content = content.map_err(io::Error::other).boxed_unsync();
-        Self { content, is_sent: false, held: None, _kept: None }
+        Self { content, is_sent: false, held: None, kept: None }
     }
 
     /// The body of an answer that has none.
@@ -93,9 +95,9 @@ impl Body {
         Self::new(Empty::new())
     }
 
-    /// The same body, which keeps something until it has ended.
-    pub(crate) fn keeping(self, kept: impl Send + 'static) -> Self {
-        Self { _kept: Some(Box::new(kept)), ..self }
+    /// The same body, which keeps something until the last piece is sent.
+    pub(crate) fn keeping(self, kept: impl Send + Sync + 'static) -> Self {
+        Self { kept: Some(Arc::new(kept)), ..self }
     }
 
     /// The same body with memory that was taken for it, until the last piece is sent.
@@ -139,8 +141,11 @@ impl http_body::Body for Body {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let Some(held) = &self.held else { return Poll::Ready(frame) };
-        let hold = |piece| Bytes::from_owner(HeldPiece { piece, _held: Arc::clone(held) });
+        if self.held.is_none() && self.kept.is_none() {
+            return Poll::Ready(frame);
+        }
+        let (held, kept) = (self.held.clone(), self.kept.clone());
+        let hold = |piece| Bytes::from_owner(HeldPiece { piece, _held: held, _kept: kept });
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(hold))))
     }
 

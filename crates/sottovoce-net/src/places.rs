@@ -21,7 +21,8 @@ use crate::memory::{Held, Memory, ReadError};
 #[derive(Debug)]
 pub struct Places {
     limits: Limits,
-    memory: Memory,
+    requests: Memory,
+    answers: Memory,
     taken: Mutex<Taken>,
     tasks: TaskTracker,
 }
@@ -71,8 +72,9 @@ struct Request {
 impl Places {
     /// Places within these limits.
     pub fn new(limits: Limits) -> Arc<Self> {
-        let (memory, taken, tasks) = (Memory::new(limits.memory), <_>::default(), <_>::default());
-        Arc::new(Self { limits, memory, taken, tasks })
+        let (taken, tasks) = (<_>::default(), <_>::default());
+        let (requests, answers) = (Memory::new(limits.memory), Memory::new(limits.memory));
+        Arc::new(Self { limits, requests, answers, taken, tasks })
     }
 
     /// Waits until all connections have ended, for this long. Returns whether they have.
@@ -158,7 +160,12 @@ impl Connection {
     /// # Errors
     /// [`ReadError::Busy`].
     pub fn take(&self, bytes: usize) -> Result<Held, ReadError> {
-        self.0.places.memory.take(bytes)
+        self.0.places.requests.take(bytes)
+    }
+
+    /// The limits of the server.
+    pub fn limits(&self) -> &Limits {
+        &self.0.places.limits
     }
 
     /// Who sends the next request.
@@ -192,7 +199,7 @@ impl Client {
     /// [`ReadError`].
     pub async fn read(&self, body: Incoming, most: usize) -> Result<Held, ReadError> {
         let places = &self.0.place.places;
-        places.memory.read(body, most, places.limits.body).await
+        places.requests.read(body, most, places.limits.body).await
     }
 
     /// Takes memory for an answer of so many bytes, before it is there.
@@ -200,7 +207,7 @@ impl Client {
     /// # Errors
     /// [`ReadError::Busy`].
     pub fn take(&self, bytes: usize) -> Result<Held, ReadError> {
-        self.0.place.places.memory.take(bytes)
+        self.0.place.places.answers.take(bytes)
     }
 
     /// Takes memory for a whole answer until it is sent, unless it has it already.

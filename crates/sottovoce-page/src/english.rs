@@ -26,7 +26,8 @@ texts! {
     READ_ONLY = "This page is read-only (Page.ReadOnly), so nothing was changed.\n";
     READ_ONLY_NOTICE = "Read-only: nothing can be changed here.";
     FORGED = "This form was not made by this page, or the page was made before it was locked. Load it again, and try once more.\n";
-    BODY_TOO_LONG = "This is more than a form may hold (4 MiB).\n";
+    TOO_MUCH = "Others send or load too much at this moment. Try again soon.\n";
+    BODY_TOO_LONG = "This is more than this form may hold.\n";
     BROKE_OFF = "The program broke this off. Try again, and look at what it logged.\n";
     BODY_TOO_SLOW = "The form took too long to arrive. Try again.\n";
     CLOSED_TITLE = "Not let in";

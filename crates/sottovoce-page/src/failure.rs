@@ -36,7 +36,7 @@ impl Failure {
         let text = match why {
             ReadError::TooLong => en::BODY_TOO_LONG,
             ReadError::TooSlow | ReadError::Incomplete => en::BODY_TOO_SLOW,
-            ReadError::Busy => en::TOO_MANY,
+            ReadError::Busy => en::TOO_MUCH,
         };
         Self::Plain(why.status(), text)
     }

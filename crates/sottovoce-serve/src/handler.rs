@@ -134,7 +134,7 @@ impl Handler {
                 }
                 ReadError::Incomplete => "the request's body is incomplete",
                 ReadError::TooSlow => "the request's body took too long",
-                ReadError::Busy => "too many large requests are being read; ask again",
+                ReadError::Busy => "too many large requests are being answered; ask again later",
             };
             Box::new(closing(error(is_openai, refused.status(), reason)))
         })?;

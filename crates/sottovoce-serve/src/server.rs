@@ -24,7 +24,8 @@ pub async fn serve(listening: Listening, hub: Hub, stop: CancellationToken) {
     let hub = Arc::new(hub);
     let Listening { listener, access, mut limits } = listening;
     // The largest request is read when there is no other.
-    limits.memory = limits.memory.max(hub.config().serve.max_request_bytes + 1024);
+    limits.memory =
+        limits.memory.max(hub.config().serve.max_request_bytes.saturating_add(128 << 10));
     let listening = listener.address().ip();
     let handler = Handler { hub: Arc::clone(&hub), access, listening };
     let answer = move |request, client| handler.clone().answer(request, client);

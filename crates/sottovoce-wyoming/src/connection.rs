@@ -19,8 +19,6 @@ use crate::turn::Turn;
 
 /// How long a client may be silent between turns.
 const SILENT: Duration = Duration::from_secs(10 * 60);
-/// How long it may be silent before its first event.
-const FIRST: Duration = Duration::from_secs(30);
 /// Events that are read ahead.
 const AHEAD: usize = 4;
 
@@ -55,19 +53,18 @@ async fn serve(
     rooms: &Rooms,
     stop: &CancellationToken,
 ) -> io::Result<()> {
-    let (mut next, mut patience) = (None, FIRST);
+    let mut next = None;
     loop {
         let event = match next.take() {
             Some(event) => event,
             None => tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                event = tokio::time::timeout(patience, incoming.recv()) => match event {
+                event = tokio::time::timeout(SILENT, incoming.recv()) => match event {
                     Ok(Some(event)) => event,
                     Ok(None) | Err(_) => return Ok(()),
                 },
             },
         };
-        patience = SILENT;
         // Busy until the event is answered.
         let client = connection.client();
         if !client.admit() {

@@ -70,7 +70,10 @@ impl Event {
         let held = Some(connection.take(length).map_err(io::Error::other)?);
         if data_length > 0 {
             let mut bytes = Zeroizing::new(Vec::new());
-            (&mut *from).take(data_length).read_to_end(&mut bytes).await?;
+            let read = (&mut *from).take(data_length);
+            let mut read = std::pin::pin!(read);
+            let read = tokio::time::timeout(connection.limits().body, read.read_to_end(&mut bytes));
+            read.await.map_err(|_| wrong("an event takes too long"))??;
             if bytes.len() as u64 != data_length {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

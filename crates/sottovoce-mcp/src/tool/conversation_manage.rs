@@ -1,13 +1,15 @@
 //! The tool `conversation-manage`: lists and deletes messages.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::store::{ForgetReport, StoreBackend, StoreState};
-use sottovoce::{ConversationStore, FileConversationStore};
+use sottovoce::store::{ForgetReport, StoreBackend};
+use sottovoce::{ConversationStore, FileConversationStore, StoredMessage};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;
@@ -20,6 +22,8 @@ pub(super) const NAME: &str = "conversation-manage";
 const USUAL_PAGE: usize = 20;
 /// How many messages are in memory at once, of all of a conversation.
 const AT_ONCE: usize = 4096;
+/// From the first message on, what was said within this time is read first.
+const FIRST_SPAN: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -199,23 +203,22 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
 
 async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Result<Output, Fault> {
     let page = Page::new(given.page, given.page_size, USUAL_PAGE)?;
-    let total = usize::try_from(store.stats().await?.message_count).unwrap_or(usize::MAX);
+    let stats = store.stats().await?;
+    let total = usize::try_from(stats.message_count).unwrap_or(usize::MAX);
     let from_the_newest = given.reverse.unwrap_or(true);
-    let (from, to) = match page.of_all(total) {
-        of_all if from_the_newest => of_all,
-        (from, to) => (total - to, total - from),
+    // What lies beyond the page, seen from its nearer end, is not read.
+    let messages = match stats.first {
+        _ if from_the_newest => store.read_tail(page.end()).await?.messages,
+        Some(first) if page.end() <= total / 2 => oldest(store, first, page.end()).await?,
+        _ => store.read_tail(usize::MAX).await?.messages,
     };
-    // The numbers tell which messages are on the page. No others are read.
-    let mut messages = match numbers(&store.state().await?, from as u64..to as u64) {
-        Some(seqs) => store.read_seqs(seqs).await?.messages,
-        None => Vec::new(),
+    let conversations = match from_the_newest {
+        true => page.of(messages.iter().rev()),
+        false => page.of(messages.iter()),
     };
-    if from_the_newest {
-        messages.reverse();
-    }
-    let shape = |stored: &std::sync::Arc<_>| MessageShape::new(id, stored);
+    let shape = |stored: &Arc<_>| MessageShape::new(id, stored);
     Ok(Output {
-        conversations: Some(messages.iter().map(shape).collect()),
+        conversations: Some(conversations.into_iter().map(shape).collect()),
         total_count: Some(total),
         page: Some(page.number),
         page_size: Some(page.size),
@@ -223,21 +226,21 @@ async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Res
     })
 }
 
-/// The numbers of the messages at these places, counted from the newest one.
-fn numbers(state: &StoreState, places: Range<u64>) -> Option<RangeInclusive<u64>> {
-    let (mut newest, mut top, mut passed) = (None, state.last_seq, 0);
-    let gone: Vec<_> = state.forgotten().collect();
-    for gap in gone.into_iter().rev().chain(std::iter::once(0..=0)) {
-        let end = passed + top.saturating_sub(*gap.end());
-        if newest.is_none() && places.start < end {
-            newest = Some(top - (places.start - passed));
+/// At least `n` of the messages from the first one on, in the conversation's order. There are more.
+async fn oldest(
+    store: &FileConversationStore,
+    first: Timestamp,
+    n: usize,
+) -> Result<Vec<Arc<StoredMessage>>, Fault> {
+    let mut span = FIRST_SPAN;
+    loop {
+        let end = first.checked_add(span).unwrap_or(Timestamp::MAX);
+        let messages = store.read_times(first..end).await?.messages;
+        if messages.len() >= n || end == Timestamp::MAX {
+            return Ok(messages);
         }
-        if !places.is_empty() && places.end <= end {
-            return Some(top + 1 - (places.end - passed)..=newest?);
-        }
-        (top, passed) = (gap.start().saturating_sub(1), end);
+        span = span.checked_mul(4).unwrap_or(SignedDuration::MAX);
     }
-    newest.filter(|_| !places.is_empty()).map(|newest| 1..=newest)
 }
 
 /// The numbers of the messages to delete.
@@ -274,24 +277,4 @@ async fn named(
 
 fn done(message: String) -> Output {
     Output { success: true, message, ..Output::default() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_counted_over_what_is_gone() {
-        let state = StoreState::new(12, 0, None).with_forgotten([1..=2, 5..=5, 8..=10]);
-        // There are 3, 4, 6, 7, 11 and 12.
-        let of = |places| numbers(&state, places);
-        assert_eq!(of(0..1), Some(12..=12));
-        assert_eq!(of(0..3), Some(7..=12));
-        assert_eq!(of(1..4), Some(6..=11));
-        assert_eq!(of(4..6), Some(3..=4));
-        assert_eq!(of(5..9), Some(1..=3));
-        assert_eq!(of(2..2), None);
-        assert_eq!(of(6..9), None);
-        assert_eq!(numbers(&StoreState::new(0, 0, None), 0..5), None);
-    }
 }
