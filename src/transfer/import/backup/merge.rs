@@ -44,6 +44,8 @@ pub(super) struct Merge {
     keeps_numbers: bool,
     /// Whether numbers mean the same in both: some message is the same record in both.
     is_same: bool,
+    /// Whether messages were added, which have other numbers than there.
+    has_added: bool,
     compared: usize,
     /// Messages that are not here but may have been: something with their number was removed here.
     removed: Vec<(u64, ChatMessage)>,
@@ -79,6 +81,7 @@ impl Merge {
             present: Vec::new(),
             keeps_numbers: true,
             is_same: false,
+            has_added: false,
             compared: 0,
             removed: Vec::new(),
             is_known_removed: false,
@@ -90,9 +93,9 @@ impl Merge {
         })
     }
 
-    /// Whether numbers mean the same in both.
-    pub(super) fn is_same(&self) -> bool {
-        self.is_same
+    /// Whether every message that is in both has one number in both, so that a snapshot fits as it is.
+    pub(super) fn fits(&self) -> bool {
+        self.is_same && self.keeps_numbers && !self.has_added
     }
 
     /// Whether the export has everything that is here.
@@ -200,7 +203,7 @@ impl Merge {
         let gone: BTreeSet<_> = gone.map(|list| list.origins).unwrap_or_default();
         let hidden = std::mem::take(&mut self.hidden);
         let cleared = std::mem::take(&mut self.out_of_context);
-        let (store, known) = (&self.store, &mut self.known);
+        let (store, known, has_added) = (&self.store, &mut self.known, &mut self.has_added);
         runtime.block_on(async {
             report.removed += receive::forget(store, known, gone).await?;
             let left_out = settings::adopt(store, head, adoption).await?;
@@ -209,7 +212,9 @@ impl Merge {
             }
             let cleared = cleared.begin(store, &new.messages).await?;
             known.catch_up(store).await?;
-            report.add(new.take_into(store, known, |_| {}).await?);
+            let added = new.take_into(store, known, |_| {}).await?;
+            *has_added = added.taken > 0;
+            report.add(added);
             cleared.end(store).await?;
             Ok(left_out)
         })

@@ -191,7 +191,7 @@ impl Elements for Receiver {
             listed && current.store.reader().folder.snapshots.link_count(&snapshot.id)? == 0;
         match &mut current.merge {
             Some(_) if known && !is_lost => {}
-            Some(merge) if !is_lost && merge.is_same() => {
+            Some(merge) if !is_lost && merge.fits() => {
                 match runtime.block_on(current.store.save_snapshot(snapshot)) {
                     Ok(()) => current.snapshots += 1,
                     // All its messages were forgotten here.

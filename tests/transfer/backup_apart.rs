@@ -1,0 +1,49 @@
+//! Backups merged into a copy that has gone its own way: what has one number here may have another there.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+use jiff::Timestamp;
+use sottovoce::store::{SavedMessage, Snapshot};
+use sottovoce::{ChatMessage, ChatRole, ConversationStore};
+use tempfile::tempdir;
+
+use crate::backup_merge::{export, import, is_sound, prompt, talk, twins, words};
+use crate::common::{block_on, open, options, said};
+use crate::exchange::{Device, clock, send, time};
+
+fn at(text: &str, at: &str) -> ChatMessage {
+    ChatMessage::at(ChatRole::User, text, time(at))
+}
+
+#[test]
+fn a_snapshot_holds_the_numbers_that_its_messages_get_here() {
+    block_on(async {
+        let (dirs, one, two) = twins(["a", "b", "c"]).await;
+        talk(&one, ["d", "secret"]).await;
+        one.forget(&[4..=4]).await.unwrap();
+        talk(&one, ["f"]).await;
+        let now = Timestamp::UNIX_EPOCH;
+        let saved = vec![SavedMessage::new(5, said("secret")), SavedMessage::new(7, said("f"))];
+        let saved = Snapshot::new(now, (now, now), saved).unwrap();
+        one.save_snapshot(saved.clone()).await.unwrap();
+        let file = export(&one, &dirs[2], "2.json").await;
+        for _ in 0..2 {
+            import(&file, dirs[1].path()).await.unwrap();
+            let there = two.read_snapshot(&saved.id).await.unwrap().unwrap();
+            let there: Vec<_> = there
+                .messages
+                .iter()
+                .map(|saved| (saved.seq, saved.message.content.as_str()))
+                .collect();
+            assert_eq!(there, [(4, "secret"), (5, "f")]);
+        }
+        assert_eq!(words(&two).await, ["a", "b", "c", "secret", "f"]);
+        two.forget(&[4..=4]).await.unwrap();
+        let there = two.read_snapshot(&saved.id).await.unwrap().unwrap();
+        let there: Vec<_> =
+            there.messages.iter().map(|saved| saved.message.content.as_str()).collect();
+        assert_eq!(there, ["f"]);
+        is_sound(&two).await;
+    });
+}
+
