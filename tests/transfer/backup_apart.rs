@@ -47,3 +47,34 @@ fn a_snapshot_holds_the_numbers_that_its_messages_get_here() {
     });
 }
 
+#[test]
+fn a_message_keeps_its_place_though_the_clock_was_set_back() {
+    block_on(async {
+        let (dirs, one, two) = twins(["a"]).await;
+        talk(&two, ["mine"]).await;
+        one.append_message(at("question", "2025-08-24T17:00:05Z")).await.unwrap();
+        one.append_message(at("answer", "2025-08-24T17:00:02Z")).await.unwrap();
+        let file = export(&one, &dirs[2], "2.json").await;
+        import(&file, dirs[1].path()).await.unwrap();
+        assert_eq!(words(&two).await, ["a", "mine", "question", "answer"]);
+        is_sound(&two).await;
+    });
+}
+
+#[test]
+fn a_message_from_the_future_that_was_placed_once_is_taken_with_a_backup() {
+    block_on(async {
+        let (wrong, right) = (Device::at("2035-01-01T00:00:00Z"), Device::new());
+        let (a, b) = (wrong.open().await, right.open().await);
+        a.store().append_message(at("future", "2035-01-01T00:00:00Z")).await.unwrap();
+        assert_eq!(send(&a, &b).await.taken, 1);
+        let (other, out) = (tempdir().unwrap(), tempdir().unwrap());
+        let there = open(other.path()).await;
+        talk(&there, ["mine"]).await;
+        let file = export(b.store(), &out, "1.json").await;
+        let options = options().clock(clock("2025-08-25T17:00:00Z"));
+        let report = crate::backup_merge::import_with(&file, other.path(), options).await.unwrap();
+        assert_eq!(report.messages.refused, []);
+        assert_eq!(words(&there).await, ["mine", "future"]);
+    });
+}

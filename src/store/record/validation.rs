@@ -92,7 +92,7 @@ impl ValidMessage {
         Ok(draft)
     }
 
-    /// A message of another device, which has redacted it and checked its time and length. Any record can hold it.
+    /// A message of another store, which has redacted it and checked its time and length. Any record can hold it.
     pub(crate) fn received(message: ChatMessage, at: Timestamp) -> Result<Self> {
         let (time, size) = (NameTime::try_from(at)?, measure(&message, LONGEST_RECORD)?);
         Ok(Self { message, time, size })

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use jiff::Timestamp;
 use tokio::runtime::Handle;
 
 use crate::error::Result;
@@ -11,6 +12,7 @@ use crate::scope::Scope;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::{ImportTombstones, Origin, SOTTOVOCE};
+use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{Cleared, FileConversationStore, SavedMessage, Snapshot};
 use crate::transfer::exchange::receive;
@@ -48,10 +50,11 @@ pub(super) struct Merge {
     has_added: bool,
     compared: usize,
     /// Messages that are not here but may have been: something with their number was removed here.
-    removed: Vec<(u64, ChatMessage)>,
+    removed: Vec<(RecordName, ChatMessage)>,
     /// Whether that is so of another message of the export.
     is_known_removed: bool,
-    new: ImportedMessages,
+    /// The new messages, each with its place in time and its number there.
+    new: Vec<(Timestamp, u64, ImportedMessage)>,
     /// What the export leaves out of prompts: new messages, and numbers of messages that are here.
     out_of_context: ClearedMessages,
     hidden: Vec<u64>,
@@ -85,7 +88,7 @@ impl Merge {
             compared: 0,
             removed: Vec::new(),
             is_known_removed: false,
-            new: ImportedMessages::new(SOTTOVOCE),
+            new: Vec::new(),
             out_of_context: ClearedMessages::default(),
             hidden: Vec::new(),
             origins: (!head.profile.restored.is_empty()).then(HashMap::new),
@@ -107,21 +110,22 @@ impl Merge {
     /// Whether the messages so far are exactly those that are here, under the same numbers: what a restore leaves that was
     /// interrupted.
     pub(super) fn is_a_beginning(&self) -> bool {
-        let has_no_more = self.new.messages.is_empty() && self.removed.is_empty();
+        let has_no_more = self.new.is_empty() && self.removed.is_empty();
         has_no_more && self.keeps_numbers && self.has_all()
     }
 
     /// Takes one message.
     pub(super) fn take(
         &mut self,
-        seq: u64,
+        name: RecordName,
         message: ChatMessage,
         head: &Head,
         report: &mut ImportReport,
     ) -> Result<()> {
+        let seq = name.seq;
         let Some(origin) = Origin::of_stored(&self.scope, seq, &message) else {
             let reason = RefusalReason::Unstorable("it cannot be written as JSON");
-            report.refused.push(Refusal::new(self.name(seq), reason));
+            report.refused.push(Refusal::new(self.file(seq), reason));
             return Ok(());
         };
         if let Some(origins) = &mut self.origins {
@@ -132,9 +136,9 @@ impl Merge {
                 report.forgotten += 1;
                 self.is_known_removed |= self.erased.contains(seq) && !message.is_imported();
             } else if self.erased.contains(seq) {
-                self.removed.push((seq, message));
+                self.removed.push((name, message));
             } else {
-                self.add(seq, message, origin, head);
+                self.add(name, message, origin, head);
             }
             return Ok(());
         };
@@ -152,16 +156,18 @@ impl Merge {
         Ok(())
     }
 
-    fn add(&mut self, seq: u64, message: ChatMessage, origin: Origin, head: &Head) {
-        let is_hidden = hides(head, seq, &message);
-        let imported = ImportedMessage::known(self.name(seq), message, origin);
+    fn add(&mut self, name: RecordName, message: ChatMessage, origin: Origin, head: &Head) {
+        let is_hidden = hides(head, name.seq, &message);
+        let place = name.time.timestamp().unwrap_or(message.timestamp);
+        let imported = ImportedMessage::known(self.file(name.seq), message, origin, place);
         if is_hidden {
             self.out_of_context.add(&imported);
         }
-        self.new.messages.push(imported);
+        self.new.push((place, name.seq, imported));
     }
 
-    fn name(&self, seq: u64) -> String {
+    /// How a report names a message.
+    fn file(&self, seq: u64) -> String {
         format!("{}#{seq}", self.scope)
     }
 
@@ -177,13 +183,15 @@ impl Merge {
         if self.is_same || self.is_known_removed {
             report.forgotten += removed.len();
         } else {
-            for (seq, message) in removed {
-                if let Some(origin) = Origin::of_stored(&self.scope, seq, &message) {
-                    self.add(seq, message, origin, head);
+            for (name, message) in removed {
+                if let Some(origin) = Origin::of_stored(&self.scope, name.seq, &message) {
+                    self.add(name, message, origin, head);
                 }
             }
         }
-        let mut new = std::mem::replace(&mut self.new, ImportedMessages::new(SOTTOVOCE));
+        self.new.sort_by_key(|(place, seq, _)| (*place, *seq));
+        let mut new = ImportedMessages::new(SOTTOVOCE);
+        new.messages = self.new.drain(..).map(|(_, _, imported)| imported).collect();
         let is_any_left = report.already_there > 0 || !new.messages.is_empty();
         let here = self.store.reader().settings()?;
         let is_later = !head.partial && here.rev < head.profile.rev && self.has_all();
@@ -198,7 +206,6 @@ impl Merge {
         };
         drop(here);
         self.name_originals(&mut new);
-        new.messages.sort_by_key(|imported| imported.message.timestamp);
         let gone = ImportTombstones::parse(head.imports.as_deref().unwrap_or_default());
         let gone: BTreeSet<_> = gone.map(|list| list.origins).unwrap_or_default();
         let hidden = std::mem::take(&mut self.hidden);

@@ -162,7 +162,7 @@ impl Elements for Receiver {
                 current.waiting.push(record);
             }
             (Some(merge), Record { name, body: Body::Message(message) }) => {
-                merge.take(name.seq, message, &current.head, &mut current.report)?;
+                merge.take(name, message, &current.head, &mut current.report)?;
             }
             // The export's list of what was forgotten says it of each message.
             (Some(_), Record { body: Body::Forget(_), .. }) => {}
