@@ -78,3 +78,20 @@ fn a_message_from_the_future_that_was_placed_once_is_taken_with_a_backup() {
         assert_eq!(words(&there).await, ["mine", "future"]);
     });
 }
+
+#[test]
+fn a_pruned_message_of_a_backup_moves_no_clear_marker() {
+    block_on(async {
+        let [one, two, out] = [(); 3].map(|()| tempdir().unwrap());
+        let (a, b) = (open(one.path()).await, open(two.path()).await);
+        a.append_message(at("pruned", "2025-08-24T17:00:00Z")).await.unwrap();
+        a.append_message(at("shown", "2025-08-24T17:01:00Z")).await.unwrap();
+        a.change_profile(Box::new(|profile| profile.prune([1]))).await.unwrap();
+        b.append_message(at("mine", "2025-08-24T16:00:00Z")).await.unwrap();
+        import(&export(&a, &out, "1.json").await, two.path()).await.unwrap();
+        assert_eq!(b.profile().await.unwrap().cleared, None);
+        let prompt = prompt(&b).await;
+        assert!(prompt.contains("mine") && prompt.contains("shown"), "{prompt}");
+        assert!(!prompt.contains("pruned"), "{prompt}");
+    });
+}

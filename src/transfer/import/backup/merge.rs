@@ -14,7 +14,7 @@ use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::{ImportTombstones, Origin, SOTTOVOCE};
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::{Cleared, FileConversationStore, SavedMessage, Snapshot};
+use crate::store::{FileConversationStore, SavedMessage, Snapshot};
 use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::parse::Head;
 use crate::transfer::import::backup::settings;
@@ -145,7 +145,7 @@ impl Merge {
         report.already_there += 1;
         self.present.push(number);
         self.keeps_numbers &= number == seq;
-        if hides(head, seq, &message) {
+        if clears(head, seq, &message) || head.profile.is_pruned(seq) {
             self.hidden.push(number);
         }
         if number == seq && !self.is_same && self.compared < COMPARED {
@@ -157,11 +157,13 @@ impl Merge {
     }
 
     fn add(&mut self, name: RecordName, message: ChatMessage, origin: Origin, head: &Head) {
-        let is_hidden = hides(head, name.seq, &message);
+        let is_cleared = clears(head, name.seq, &message);
         let place = name.time.timestamp().unwrap_or(message.timestamp);
         let imported = ImportedMessage::known(self.file(name.seq), message, origin, place);
-        if is_hidden {
+        if is_cleared {
             self.out_of_context.add(&imported);
+        } else if head.profile.is_pruned(name.seq) {
+            self.out_of_context.prune(&imported);
         }
         self.new.push((place, name.seq, imported));
     }
@@ -271,10 +273,9 @@ async fn hide(store: &FileConversationStore, seqs: Vec<u64>) -> Result<()> {
     .await
 }
 
-/// Whether the export leaves a message out of prompts.
-fn hides(head: &Head, seq: u64, message: &ChatMessage) -> bool {
-    let is_cleared = |cleared: Cleared| {
+/// Whether the export leaves out of prompts what was said up to a clear, and that message with it.
+fn clears(head: &Head, seq: u64, message: &ChatMessage) -> bool {
+    head.profile.cleared.is_some_and(|cleared| {
         seq <= cleared.seq || message.is_imported() && message.timestamp <= cleared.at
-    };
-    head.profile.cleared.is_some_and(is_cleared) || head.profile.is_pruned(seq)
+    })
 }
