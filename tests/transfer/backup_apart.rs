@@ -95,3 +95,24 @@ fn a_pruned_message_of_a_backup_moves_no_clear_marker() {
         assert!(!prompt.contains("pruned"), "{prompt}");
     });
 }
+
+#[test]
+fn newer_settings_of_another_conversation_prune_nothing_here() {
+    block_on(async {
+        let [one, two, out] = [(); 3].map(|()| tempdir().unwrap());
+        let (a, b) = (open(one.path()).await, open(two.path()).await);
+        talk(&a, ["a", "b"]).await;
+        talk(&b, ["mine"]).await;
+        import(&export(&a, &out, "1.json").await, two.path()).await.unwrap();
+        b.forget(&[1..=1]).await.unwrap();
+        a.change_profile(Box::new(|profile| profile.prune([1]))).await.unwrap();
+        for n in 0..9 {
+            let rename = move |profile: &mut sottovoce::store::Profile| {
+                profile.rename(Some(n.to_string()));
+            };
+            a.change_profile(Box::new(rename)).await.unwrap();
+        }
+        import(&export(&a, &out, "2.json").await, two.path()).await.unwrap();
+        assert_eq!(b.profile().await.unwrap().pruned(), 0);
+    });
+}

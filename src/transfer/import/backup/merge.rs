@@ -196,10 +196,13 @@ impl Merge {
         new.messages = self.new.drain(..).map(|(_, _, imported)| imported).collect();
         let is_any_left = report.already_there > 0 || !new.messages.is_empty();
         let here = self.store.reader().settings()?;
-        let is_later = !head.partial && here.rev < head.profile.rev && self.has_all();
+        // Revisions of conversations that have gone apart count different changes.
+        let is_same = self.is_same && !head.partial;
+        let is_one_line = is_same && self.keeps_numbers;
+        let is_later = is_one_line && here.rev < head.profile.rev && self.has_all();
         let adoption = settings::Adoption {
             was_empty: self.was_empty,
-            is_same: self.is_same && !head.partial,
+            is_same,
             is_later,
             have_met: report.already_there + report.forgotten > 0
                 || here.is_described_as(&head.profile),
