@@ -116,3 +116,20 @@ fn newer_settings_of_another_conversation_prune_nothing_here() {
         assert_eq!(b.profile().await.unwrap().pruned(), 0);
     });
 }
+
+#[test]
+fn a_message_is_not_dropped_because_its_number_was_forgotten_here() {
+    block_on(async {
+        let (dirs, one, two) = twins(["a", "b", "c"]).await;
+        talk(&two, ["x", "y"]).await;
+        two.forget(&[4..=4]).await.unwrap();
+        talk(&one, ["d", "e"]).await;
+        let file = export(&one, &dirs[2], "2.json").await;
+        for taken in [2, 0] {
+            let report = import(&file, dirs[1].path()).await.unwrap();
+            assert_eq!((report.messages.taken, report.messages.forgotten), (taken, 0));
+            assert_eq!(words(&two).await, ["a", "b", "c", "y", "d", "e"]);
+        }
+        is_sound(&two).await;
+    });
+}

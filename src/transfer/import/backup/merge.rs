@@ -51,8 +51,10 @@ pub(super) struct Merge {
     compared: usize,
     /// Messages that are not here but may have been: something with their number was removed here.
     removed: Vec<(RecordName, ChatMessage)>,
-    /// Whether that is so of another message of the export.
-    is_known_removed: bool,
+    /// The highest number of a message that was said before the two went apart, and was forgotten here.
+    common_removed: u64,
+    /// The numbers of messages that may have been said before the two went apart.
+    maybe_common: Vec<u64>,
     /// The new messages, each with its place in time and its number there.
     new: Vec<(Timestamp, u64, ImportedMessage)>,
     /// What the export leaves out of prompts: new messages, and numbers of messages that are here.
@@ -87,7 +89,8 @@ impl Merge {
             has_added: false,
             compared: 0,
             removed: Vec::new(),
-            is_known_removed: false,
+            common_removed: 0,
+            maybe_common: Vec::new(),
             new: Vec::new(),
             out_of_context: ClearedMessages::default(),
             hidden: Vec::new(),
@@ -134,7 +137,9 @@ impl Merge {
         let Some(number) = self.known.number(origin) else {
             if self.known.has_forgotten(origin) {
                 report.forgotten += 1;
-                self.is_known_removed |= self.erased.contains(seq) && !message.is_imported();
+                if self.erased.contains(seq) && !message.is_imported() {
+                    self.common_removed = self.common_removed.max(seq);
+                }
             } else if self.erased.contains(seq) {
                 self.removed.push((name, message));
             } else {
@@ -147,6 +152,9 @@ impl Merge {
         self.keeps_numbers &= number == seq;
         if clears(head, seq, &message) || head.profile.is_pruned(seq) {
             self.hidden.push(number);
+        }
+        if number == seq && !message.is_imported() {
+            self.maybe_common.push(seq);
         }
         if number == seq && !self.is_same && self.compared < COMPARED {
             self.compared += 1;
@@ -173,6 +181,20 @@ impl Merge {
         format!("{}#{seq}", self.scope)
     }
 
+    /// The highest number that both have given to one message. What was removed here up to that number is the message that
+    /// has the number there. Afterwards the two may have gone apart.
+    fn common(&self) -> Result<u64> {
+        let later = self.maybe_common.iter().rev().filter(|seq| **seq > self.common_removed);
+        for seq in later {
+            let (here, _) = self.store.reader().read_kept(&RangeQuery::Seqs(*seq..=*seq))?;
+            // An imported one has this number by chance.
+            if here.messages.iter().any(|stored| !stored.message.is_imported()) {
+                return Ok(*seq);
+            }
+        }
+        Ok(self.common_removed)
+    }
+
     /// Stores the new messages after the last record. Returns the settings that are left out.
     pub(super) fn end_records(
         &mut self,
@@ -180,15 +202,12 @@ impl Merge {
         head: &Head,
         report: &mut ImportReport,
     ) -> Result<Vec<LeftOut>> {
-        // In another state of this conversation, a number that was removed here is that message's.
         let removed = std::mem::take(&mut self.removed);
-        if self.is_same || self.is_known_removed {
-            report.forgotten += removed.len();
-        } else {
-            for (name, message) in removed {
-                if let Some(origin) = Origin::of_stored(&self.scope, name.seq, &message) {
-                    self.add(name, message, origin, head);
-                }
+        let common = if removed.is_empty() { 0 } else { self.common()? };
+        for (name, message) in removed {
+            match Origin::of_stored(&self.scope, name.seq, &message) {
+                Some(origin) if name.seq > common => self.add(name, message, origin, head),
+                _ => report.forgotten += 1,
             }
         }
         self.new.sort_by_key(|(place, seq, _)| (*place, *seq));
