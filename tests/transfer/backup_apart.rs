@@ -133,3 +133,30 @@ fn a_message_is_not_dropped_because_its_number_was_forgotten_here() {
         is_sound(&two).await;
     });
 }
+
+#[test]
+fn a_backup_with_a_received_message_of_the_greatest_length_can_be_restored() {
+    /// Of the store that restores.
+    const LIMIT: usize = 2000;
+    block_on(async {
+        let (from, to) = (Device::new(), Device::new());
+        let (a, b) = (from.open().await, to.open().await);
+        a.store().append_message(at(&"x".repeat(1900), "2025-08-24T17:00:00Z")).await.unwrap();
+        assert_eq!(send(&a, &b).await.taken, 1);
+        let out = tempdir().unwrap();
+        let file = export(b.store(), &out, "1.json").await;
+        for is_merged in [false, true] {
+            let other = tempdir().unwrap();
+            let options = || options().max_message_bytes(LIMIT);
+            let there = options().open(other.path()).await.unwrap();
+            if is_merged {
+                talk(&there, ["mine"]).await;
+            }
+            let report = crate::backup_merge::import_with(&file, other.path(), options()).await;
+            let report = report.unwrap().messages;
+            assert_eq!((report.taken, report.refused), (1, Vec::new()));
+            is_sound(&there).await;
+        }
+    });
+}
+
