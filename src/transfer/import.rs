@@ -122,10 +122,12 @@ pub struct ImportedMessage {
     /// The name of the system's format of that record.
     pub form: &'static str,
     origin: Origin,
-    /// The time of its place in the conversation, if that is later than its own.
+    /// The time of its place in the conversation, if that may be another than its own.
     place: Option<Timestamp>,
     /// The message of which it is a restored copy.
     copy_of: Option<Origin>,
+    /// Whether a store has masked it and checked its time and length before.
+    was_stored: bool,
 }
 
 impl ImportedMessage {
@@ -143,12 +145,19 @@ impl ImportedMessage {
     ) -> Result<Self, RefusalReason> {
         let unwritable = |_| RefusalReason::Unstorable("it cannot be written as JSON");
         let origin = Origin::new(system, name, &message).map_err(unwritable)?;
-        Ok(Self { message, file: name.to_owned(), form, origin, place: None, copy_of: None })
+        let (file, place, copy_of) = (name.to_owned(), None, None);
+        Ok(Self { message, file, form, origin, place, copy_of, was_stored: false })
     }
 
-    /// A message of an export, whose origin is known.
-    pub(crate) fn known(file: String, message: ChatMessage, origin: Origin) -> Self {
-        Self { message, file, form: "backup", origin, place: None, copy_of: None }
+    /// A message of an export, whose origin and place are known.
+    pub(crate) fn known(
+        file: String,
+        message: ChatMessage,
+        origin: Origin,
+        place: Timestamp,
+    ) -> Self {
+        let (form, place, copy_of) = ("backup", Some(place), None);
+        Self { message, file, form, origin, place, copy_of, was_stored: true }
     }
 
     /// The message's origin: system and record.

@@ -15,17 +15,17 @@ use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
 use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, SavedMessage, Snapshot};
 use sottovoce::{
     ChatMessage, ChatRole, Conversation, ConversationStore, FileConversationStore, ManualClock,
-    ModelOptions,
+    ModelOptions, StoreOptions,
 };
 use tempfile::{TempDir, tempdir};
 
 const SUMMARY: &str = "A summary of the secret.";
 
-fn clock() -> Arc<ManualClock> {
+pub(crate) fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::at_utc("2025-08-25T16:00:00Z".parse().unwrap()))
 }
 
-async fn export(store: &FileConversationStore, out: &TempDir, name: &str) -> PathBuf {
+pub(crate) async fn export(store: &FileConversationStore, out: &TempDir, name: &str) -> PathBuf {
     let path = out.path().join(name);
     let mut exporter = Exporter::to_file(ExportForm::Json, &path).unwrap();
     exporter.add(store, ExportRange::default(), |_| {}).await.unwrap();
@@ -33,11 +33,19 @@ async fn export(store: &FileConversationStore, out: &TempDir, name: &str) -> Pat
     path
 }
 
-async fn import(path: &Path, root: &Path) -> sottovoce::Result<ConversationReport> {
+pub(crate) async fn import(path: &Path, root: &Path) -> sottovoce::Result<ConversationReport> {
+    import_with(path, root, options()).await
+}
+
+pub(crate) async fn import_with(
+    path: &Path,
+    root: &Path,
+    options: StoreOptions,
+) -> sottovoce::Result<ConversationReport> {
     let root = root.to_owned();
     let open: sottovoce::import::OpenStore = Box::new(move |scope| {
-        let root = root.clone();
-        Box::pin(async move { options().scope(scope).open(root).await })
+        let (root, options) = (root.clone(), options.clone());
+        Box::pin(async move { options.scope(scope).open(root).await })
     });
     let reports = Backup::new(path).key(key()).import(open, |_| {}, |_| {}).await?;
     Ok(reports.into_iter().next().unwrap())
@@ -53,22 +61,22 @@ fn conversation(store: &FileConversationStore) -> (Conversation, Arc<Scripted>) 
     (conversation, model)
 }
 
-async fn prompt(store: &FileConversationStore) -> String {
+pub(crate) async fn prompt(store: &FileConversationStore) -> String {
     let prompt = conversation(store).0.prompt("And now?").await.unwrap().0;
     OllamaChatRenderer::new(ModelOptions::new("x")).render(&prompt).body
 }
 
-async fn words(store: &FileConversationStore) -> Vec<String> {
+pub(crate) async fn words(store: &FileConversationStore) -> Vec<String> {
     let reading = store.read_tail(usize::MAX).await.unwrap();
     texts(&reading).into_iter().map(str::to_owned).collect()
 }
 
-async fn is_sound(store: &FileConversationStore) {
+pub(crate) async fn is_sound(store: &FileConversationStore) {
     let report = store.verify(|_| {}).await.unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 
-async fn talk(store: &FileConversationStore, words: impl IntoIterator<Item = &str>) {
+pub(crate) async fn talk(store: &FileConversationStore, words: impl IntoIterator<Item = &str>) {
     for word in words {
         store.append_message(said(word)).await.unwrap();
     }
@@ -89,7 +97,7 @@ async fn retitle(store: &FileConversationStore, times: usize) {
 }
 
 /// A conversation, and a copy restored elsewhere from its backup.
-async fn twins<'a>(
+pub(crate) async fn twins<'a>(
     said: impl IntoIterator<Item = &'a str>,
 ) -> ([TempDir; 3], FileConversationStore, FileConversationStore) {
     let dirs = [tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap()];

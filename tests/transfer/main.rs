@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod backup_apart;
 mod backup_hostile;
 mod backup_merge;
 mod backup_settings;

@@ -69,13 +69,10 @@ impl ValidMessage {
         Ok(Self { message, time, size })
     }
 
-    /// A message that was stored before. It is not redacted again.
-    pub(crate) fn stored_before(
-        message: ChatMessage,
-        time: NameTime,
-        limits: &Limits,
-    ) -> Result<Self> {
-        let size = measure(&message, limits.max_message_bytes)?;
+    /// A message that was stored before. It is not redacted again, and its record may be longer than the limit, since the
+    /// mark of its origin came on top.
+    pub(crate) fn stored_before(message: ChatMessage, time: NameTime) -> Result<Self> {
+        let size = measure(&message, LONGEST_RECORD)?;
         Ok(Self { message, time, size })
     }
 
@@ -92,10 +89,9 @@ impl ValidMessage {
         Ok(draft)
     }
 
-    /// A message of another device, which has redacted it and checked its time and length. Any record can hold it.
+    /// A message of another store, which has redacted it and checked its time and length. Any record can hold it.
     pub(crate) fn received(message: ChatMessage, at: Timestamp) -> Result<Self> {
-        let (time, size) = (NameTime::try_from(at)?, measure(&message, LONGEST_RECORD)?);
-        Ok(Self { message, time, size })
+        Self::stored_before(message, NameTime::try_from(at)?)
     }
 
     /// Validates several messages. Fails if one of them is invalid.

@@ -40,7 +40,6 @@ impl Writer {
     /// They are durable on return. Returns `false` and restores nothing if something was stored after the number
     /// `seen`.
     pub(crate) fn restore_records(&mut self, records: Vec<Record>, seen: u64) -> Result<bool> {
-        let limits = self.limits.clone();
         self.locked(|committer, tail, compactor| {
             if tail.last_seq != seen {
                 return Ok(false);
@@ -58,10 +57,7 @@ impl Writer {
                                 reason: "its name has another role",
                             });
                         }
-                        together.push((
-                            name,
-                            ValidMessage::stored_before(message, name.time, &limits)?,
-                        ));
+                        together.push((name, ValidMessage::stored_before(message, name.time)?));
                     }
                     Body::Forget(erased) => {
                         // A forget record cannot cover later numbers.

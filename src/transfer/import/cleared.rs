@@ -1,4 +1,4 @@
-//! Keeps imported messages out of prompts that the source had cleared.
+//! Keeps imported messages out of prompts that the source had cleared or pruned.
 
 use std::collections::HashSet;
 
@@ -16,6 +16,8 @@ pub(super) struct ClearedMessages {
     origins: HashSet<Origin>,
     /// When the source was cleared: the time of the latest of these messages, or later.
     at: Option<Timestamp>,
+    /// The messages that were pruned one by one. These say nothing of those before them.
+    pruned: HashSet<Origin>,
 }
 
 /// The messages that are hidden one by one after they are stored.
@@ -29,22 +31,29 @@ impl ClearedMessages {
     pub(super) fn until(at: Timestamp, messages: &[ImportedMessage]) -> Self {
         let cleared = messages.iter().filter(|imported| imported.message.timestamp <= at);
         let origins: HashSet<_> = cleared.map(ImportedMessage::origin).collect();
-        Self { at: Some(at).filter(|_| !origins.is_empty()), origins }
+        let at = Some(at).filter(|_| !origins.is_empty());
+        Self { at, origins, pruned: HashSet::new() }
     }
 
+    /// Adds a message that was cleared.
     pub(super) fn add(&mut self, imported: &ImportedMessage) {
         self.origins.insert(imported.origin());
         self.at = self.at.max(Some(imported.message.timestamp));
     }
 
+    /// Adds a message that was pruned.
+    pub(super) fn prune(&mut self, imported: &ImportedMessage) {
+        self.pruned.insert(imported.origin());
+    }
+
     /// Moves the clear marker before the messages are stored, so that no prompt sees them in between. Leaves the marker
     /// as it is if moving it would hide other messages or drop a summary.
     pub(super) async fn begin(
-        self,
+        mut self,
         store: &FileConversationStore,
         coming: &[ImportedMessage],
     ) -> Result<Begun> {
-        let Some(at) = self.at else { return Ok(Begun { rest: HashSet::new() }) };
+        let Some(at) = self.at else { return Ok(Begun { rest: self.pruned }) };
         let profile = store.profile().await?;
         let is_cleared = profile.cleared.is_some_and(|cleared| cleared.at >= at);
         let mut hides_others = !profile.summaries.is_empty()
@@ -62,12 +71,13 @@ impl ClearedMessages {
             .await?;
         }
         if !is_cleared && hides_others {
-            return Ok(Begun { rest: self.origins });
+            self.pruned.extend(self.origins);
+            return Ok(Begun { rest: self.pruned });
         }
         if !is_cleared {
             store.change_profile(Box::new(move |profile| profile.clear(at, 0))).await?;
         }
-        Ok(Begun { rest: HashSet::new() })
+        Ok(Begun { rest: self.pruned })
     }
 }
 

@@ -99,7 +99,10 @@ impl Arrival for ImportedMessage {
         if let Some((snapshot, _)) = self.message.restored_from() {
             name_original(&mut message, snapshot, original);
         }
-        ValidMessage::imported(message, self.place, limits)
+        match self.place {
+            Some(place) if self.was_stored => ValidMessage::received(message, place),
+            place => ValidMessage::imported(message, place, limits),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use jiff::Timestamp;
 use tokio::runtime::Handle;
 
 use crate::error::Result;
@@ -11,8 +12,9 @@ use crate::scope::Scope;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::{ImportTombstones, Origin, SOTTOVOCE};
+use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::{Cleared, FileConversationStore, SavedMessage, Snapshot};
+use crate::store::{FileConversationStore, SavedMessage, Snapshot};
 use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::parse::Head;
 use crate::transfer::import::backup::settings;
@@ -44,12 +46,17 @@ pub(super) struct Merge {
     keeps_numbers: bool,
     /// Whether numbers mean the same in both: some message is the same record in both.
     is_same: bool,
+    /// Whether messages were added, which have other numbers than there.
+    has_added: bool,
     compared: usize,
     /// Messages that are not here but may have been: something with their number was removed here.
-    removed: Vec<(u64, ChatMessage)>,
-    /// Whether that is so of another message of the export.
-    is_known_removed: bool,
-    new: ImportedMessages,
+    removed: Vec<(RecordName, ChatMessage)>,
+    /// The highest number of a message that was said before the two went apart, and was forgotten here.
+    common_removed: u64,
+    /// The numbers of messages that may have been said before the two went apart.
+    maybe_common: Vec<u64>,
+    /// The new messages, each with its place in time and its number there.
+    new: Vec<(Timestamp, u64, ImportedMessage)>,
     /// What the export leaves out of prompts: new messages, and numbers of messages that are here.
     out_of_context: ClearedMessages,
     hidden: Vec<u64>,
@@ -79,10 +86,12 @@ impl Merge {
             present: Vec::new(),
             keeps_numbers: true,
             is_same: false,
+            has_added: false,
             compared: 0,
             removed: Vec::new(),
-            is_known_removed: false,
-            new: ImportedMessages::new(SOTTOVOCE),
+            common_removed: 0,
+            maybe_common: Vec::new(),
+            new: Vec::new(),
             out_of_context: ClearedMessages::default(),
             hidden: Vec::new(),
             origins: (!head.profile.restored.is_empty()).then(HashMap::new),
@@ -90,9 +99,9 @@ impl Merge {
         })
     }
 
-    /// Whether numbers mean the same in both.
-    pub(super) fn is_same(&self) -> bool {
-        self.is_same
+    /// Whether every message that is in both has one number in both, so that a snapshot fits as it is.
+    pub(super) fn fits(&self) -> bool {
+        self.is_same && self.keeps_numbers && !self.has_added
     }
 
     /// Whether the export has everything that is here.
@@ -104,21 +113,22 @@ impl Merge {
     /// Whether the messages so far are exactly those that are here, under the same numbers: what a restore leaves that was
     /// interrupted.
     pub(super) fn is_a_beginning(&self) -> bool {
-        let has_no_more = self.new.messages.is_empty() && self.removed.is_empty();
+        let has_no_more = self.new.is_empty() && self.removed.is_empty();
         has_no_more && self.keeps_numbers && self.has_all()
     }
 
     /// Takes one message.
     pub(super) fn take(
         &mut self,
-        seq: u64,
+        name: RecordName,
         message: ChatMessage,
         head: &Head,
         report: &mut ImportReport,
     ) -> Result<()> {
+        let seq = name.seq;
         let Some(origin) = Origin::of_stored(&self.scope, seq, &message) else {
             let reason = RefusalReason::Unstorable("it cannot be written as JSON");
-            report.refused.push(Refusal::new(self.name(seq), reason));
+            report.refused.push(Refusal::new(self.file(seq), reason));
             return Ok(());
         };
         if let Some(origins) = &mut self.origins {
@@ -127,19 +137,24 @@ impl Merge {
         let Some(number) = self.known.number(origin) else {
             if self.known.has_forgotten(origin) {
                 report.forgotten += 1;
-                self.is_known_removed |= self.erased.contains(seq) && !message.is_imported();
+                if self.erased.contains(seq) && !message.is_imported() {
+                    self.common_removed = self.common_removed.max(seq);
+                }
             } else if self.erased.contains(seq) {
-                self.removed.push((seq, message));
+                self.removed.push((name, message));
             } else {
-                self.add(seq, message, origin, head);
+                self.add(name, message, origin, head);
             }
             return Ok(());
         };
         report.already_there += 1;
         self.present.push(number);
         self.keeps_numbers &= number == seq;
-        if hides(head, seq, &message) {
+        if clears(head, seq, &message) || head.profile.is_pruned(seq) {
             self.hidden.push(number);
+        }
+        if number == seq && !message.is_imported() {
+            self.maybe_common.push(seq);
         }
         if number == seq && !self.is_same && self.compared < COMPARED {
             self.compared += 1;
@@ -149,17 +164,35 @@ impl Merge {
         Ok(())
     }
 
-    fn add(&mut self, seq: u64, message: ChatMessage, origin: Origin, head: &Head) {
-        let is_hidden = hides(head, seq, &message);
-        let imported = ImportedMessage::known(self.name(seq), message, origin);
-        if is_hidden {
+    fn add(&mut self, name: RecordName, message: ChatMessage, origin: Origin, head: &Head) {
+        let is_cleared = clears(head, name.seq, &message);
+        let place = name.time.timestamp().unwrap_or(message.timestamp);
+        let imported = ImportedMessage::known(self.file(name.seq), message, origin, place);
+        if is_cleared {
             self.out_of_context.add(&imported);
+        } else if head.profile.is_pruned(name.seq) {
+            self.out_of_context.prune(&imported);
         }
-        self.new.messages.push(imported);
+        self.new.push((place, name.seq, imported));
     }
 
-    fn name(&self, seq: u64) -> String {
+    /// How a report names a message.
+    fn file(&self, seq: u64) -> String {
         format!("{}#{seq}", self.scope)
+    }
+
+    /// The highest number that both have given to one message. What was removed here up to that number is the message that
+    /// has the number there. Afterwards the two may have gone apart.
+    fn common(&self) -> Result<u64> {
+        let later = self.maybe_common.iter().rev().filter(|seq| **seq > self.common_removed);
+        for seq in later {
+            let (here, _) = self.store.reader().read_kept(&RangeQuery::Seqs(*seq..=*seq))?;
+            // An imported one has this number by chance.
+            if here.messages.iter().any(|stored| !stored.message.is_imported()) {
+                return Ok(*seq);
+            }
+        }
+        Ok(self.common_removed)
     }
 
     /// Stores the new messages after the last record. Returns the settings that are left out.
@@ -169,24 +202,26 @@ impl Merge {
         head: &Head,
         report: &mut ImportReport,
     ) -> Result<Vec<LeftOut>> {
-        // In another state of this conversation, a number that was removed here is that message's.
         let removed = std::mem::take(&mut self.removed);
-        if self.is_same || self.is_known_removed {
-            report.forgotten += removed.len();
-        } else {
-            for (seq, message) in removed {
-                if let Some(origin) = Origin::of_stored(&self.scope, seq, &message) {
-                    self.add(seq, message, origin, head);
-                }
+        let common = if removed.is_empty() { 0 } else { self.common()? };
+        for (name, message) in removed {
+            match Origin::of_stored(&self.scope, name.seq, &message) {
+                Some(origin) if name.seq > common => self.add(name, message, origin, head),
+                _ => report.forgotten += 1,
             }
         }
-        let mut new = std::mem::replace(&mut self.new, ImportedMessages::new(SOTTOVOCE));
+        self.new.sort_by_key(|(place, seq, _)| (*place, *seq));
+        let mut new = ImportedMessages::new(SOTTOVOCE);
+        new.messages = self.new.drain(..).map(|(_, _, imported)| imported).collect();
         let is_any_left = report.already_there > 0 || !new.messages.is_empty();
         let here = self.store.reader().settings()?;
-        let is_later = !head.partial && here.rev < head.profile.rev && self.has_all();
+        // Revisions of conversations that have gone apart count different changes.
+        let is_same = self.is_same && !head.partial;
+        let is_one_line = is_same && self.keeps_numbers;
+        let is_later = is_one_line && here.rev < head.profile.rev && self.has_all();
         let adoption = settings::Adoption {
             was_empty: self.was_empty,
-            is_same: self.is_same && !head.partial,
+            is_same,
             is_later,
             have_met: report.already_there + report.forgotten > 0
                 || here.is_described_as(&head.profile),
@@ -195,12 +230,11 @@ impl Merge {
         };
         drop(here);
         self.name_originals(&mut new);
-        new.messages.sort_by_key(|imported| imported.message.timestamp);
         let gone = ImportTombstones::parse(head.imports.as_deref().unwrap_or_default());
         let gone: BTreeSet<_> = gone.map(|list| list.origins).unwrap_or_default();
         let hidden = std::mem::take(&mut self.hidden);
         let cleared = std::mem::take(&mut self.out_of_context);
-        let (store, known) = (&self.store, &mut self.known);
+        let (store, known, has_added) = (&self.store, &mut self.known, &mut self.has_added);
         runtime.block_on(async {
             report.removed += receive::forget(store, known, gone).await?;
             let left_out = settings::adopt(store, head, adoption).await?;
@@ -209,7 +243,9 @@ impl Merge {
             }
             let cleared = cleared.begin(store, &new.messages).await?;
             known.catch_up(store).await?;
-            report.add(new.take_into(store, known, |_| {}).await?);
+            let added = new.take_into(store, known, |_| {}).await?;
+            *has_added = added.taken > 0;
+            report.add(added);
             cleared.end(store).await?;
             Ok(left_out)
         })
@@ -259,10 +295,9 @@ async fn hide(store: &FileConversationStore, seqs: Vec<u64>) -> Result<()> {
     .await
 }
 
-/// Whether the export leaves a message out of prompts.
-fn hides(head: &Head, seq: u64, message: &ChatMessage) -> bool {
-    let is_cleared = |cleared: Cleared| {
+/// Whether the export leaves out of prompts what was said up to a clear, and that message with it.
+fn clears(head: &Head, seq: u64, message: &ChatMessage) -> bool {
+    head.profile.cleared.is_some_and(|cleared| {
         seq <= cleared.seq || message.is_imported() && message.timestamp <= cleared.at
-    };
-    head.profile.cleared.is_some_and(is_cleared) || head.profile.is_pruned(seq)
+    })
 }

@@ -162,7 +162,7 @@ impl Elements for Receiver {
                 current.waiting.push(record);
             }
             (Some(merge), Record { name, body: Body::Message(message) }) => {
-                merge.take(name.seq, message, &current.head, &mut current.report)?;
+                merge.take(name, message, &current.head, &mut current.report)?;
             }
             // The export's list of what was forgotten says it of each message.
             (Some(_), Record { body: Body::Forget(_), .. }) => {}
@@ -191,7 +191,7 @@ impl Elements for Receiver {
             listed && current.store.reader().folder.snapshots.link_count(&snapshot.id)? == 0;
         match &mut current.merge {
             Some(_) if known && !is_lost => {}
-            Some(merge) if !is_lost && merge.is_same() => {
+            Some(merge) if !is_lost && merge.fits() => {
                 match runtime.block_on(current.store.save_snapshot(snapshot)) {
                     Ok(()) => current.snapshots += 1,
                     // All its messages were forgotten here.
