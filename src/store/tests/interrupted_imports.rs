@@ -14,8 +14,8 @@ use crate::store::tests::failing_storage::{
 };
 use crate::store::write::import_tombstones;
 use crate::store::{
-    ConversationStore, Document, FileConversationStore, FindingKind, HiddenMessages, Retention,
-    StoreOptions, StoredMessage,
+    ConversationStore, Document, FileConversationStore, FindingKind, HiddenMessages, Profile,
+    Retention, StoreOptions, StoredMessage,
 };
 use crate::{ChatMessage, EncryptionKey, Error};
 
@@ -233,4 +233,19 @@ async fn an_older_list_that_is_put_back_is_a_finding_and_no_import_goes_by_it() 
         assert!(store.verify(|_| {}).await.unwrap().is_sound());
         assert_eq!(current().unwrap().origins.len(), if gone { 1 } else { 2 });
     }
+}
+
+#[tokio::test]
+async fn settings_are_restored_only_where_nothing_was_said_meanwhile() {
+    let store = open(&Arc::new(MemoryDirectory::default())).await;
+    let restored = Profile { rev: 9, title: Some("theirs".to_owned()), ..Profile::default() };
+    store.append_message(said(1)).await.unwrap();
+    let restore = |seen| {
+        let profile = Profile::clone(&restored);
+        store.write(move |writer| writer.restore_profile(profile, seen))
+    };
+    assert!(!restore(0).await.unwrap());
+    assert_eq!(store.profile().await.unwrap().title, None);
+    assert!(restore(1).await.unwrap());
+    assert_eq!(store.profile().await.unwrap().title.as_deref(), Some("theirs"));
 }
