@@ -160,3 +160,21 @@ fn a_backup_with_a_received_message_of_the_greatest_length_can_be_restored() {
     });
 }
 
+#[test]
+fn a_restore_that_broke_off_leaves_no_settings_that_hide_another_conversation() {
+    block_on(async {
+        let [one, two, other, out] = [(); 4].map(|()| tempdir().unwrap());
+        let (a, b) = (open(one.path()).await, open(two.path()).await);
+        talk(&a, ["a", "b", "c"]).await;
+        a.change_profile(Box::new(|profile| profile.prune([2]))).await.unwrap();
+        let whole = std::fs::read_to_string(export(&a, &out, "1.json").await).unwrap();
+        let (begun, _) = whole.rsplit_once("\"c\"").unwrap();
+        let cut = out.path().join("cut.json");
+        std::fs::write(&cut, begun).unwrap();
+        import(&cut, other.path()).await.unwrap_err();
+        talk(&b, ["first", "second", "third"]).await;
+        import(&export(&b, &out, "2.json").await, other.path()).await.unwrap();
+        let prompt = prompt(&open(other.path()).await).await;
+        assert!(prompt.contains("second"), "{prompt}");
+    });
+}

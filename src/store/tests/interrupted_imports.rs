@@ -14,10 +14,11 @@ use crate::store::tests::failing_storage::{
 };
 use crate::store::write::import_tombstones;
 use crate::store::{
-    ConversationStore, Document, FileConversationStore, FindingKind, HiddenMessages, Retention,
-    StoreOptions, StoredMessage,
+    ConversationStore, Document, FileConversationStore, FindingKind, HiddenMessages, Profile,
+    Progress, Retention, StoreOptions, StoredMessage,
 };
-use crate::{ChatMessage, EncryptionKey, Error};
+use crate::transfer::import::{ImportedConversation, ImportedMessage};
+use crate::{ChatMessage, EncryptionKey, Error, Scope};
 
 const ERRORS: [fn(&Path) -> Error; 3] = [no_space, not_durable, no_files];
 
@@ -233,4 +234,52 @@ async fn an_older_list_that_is_put_back_is_a_finding_and_no_import_goes_by_it() 
         assert!(store.verify(|_| {}).await.unwrap().is_sound());
         assert_eq!(current().unwrap().origins.len(), if gone { 1 } else { 2 });
     }
+}
+
+#[tokio::test]
+async fn settings_are_restored_only_where_nothing_was_said_meanwhile() {
+    let store = open(&Arc::new(MemoryDirectory::default())).await;
+    let restored = Profile { rev: 9, title: Some("theirs".to_owned()), ..Profile::default() };
+    store.append_message(said(1)).await.unwrap();
+    let restore = |seen| {
+        let profile = Profile::clone(&restored);
+        store.write(move |writer| writer.restore_profile(profile, seen))
+    };
+    assert!(!restore(0).await.unwrap());
+    assert_eq!(store.profile().await.unwrap().title, None);
+    assert!(restore(1).await.unwrap());
+    assert_eq!(store.profile().await.unwrap().title.as_deref(), Some("theirs"));
+}
+
+#[tokio::test]
+async fn what_was_cleared_is_no_context_after_an_import_that_failed_half_way() {
+    /// More than a pack holds.
+    const MANY: u64 = 600;
+    let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
+    let directory: Arc<dyn Directory> = faulty.clone();
+    let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+    let options = StoreOptions::new(key).loose_files(1);
+    let store = options.open_directory(Arc::clone(&directory), directory).await.unwrap();
+    // The clear marker cannot hide the imported ones without this one.
+    store.import_after(0, 0, foreign()).await.unwrap().unwrap();
+    let at = said(1).timestamp;
+    let mut conversation = ImportedConversation::new(Scope::Default, "elara");
+    conversation.cleared = Some(at);
+    for n in 0..MANY {
+        let name = format!("cleared {n}");
+        conversation.messages.push(&name, ImportedMessage::new("elara", &name, "log", said(n)));
+    }
+    let fail = Arc::clone(&faulty);
+    let progress = move |progress: Progress| {
+        if (1..MANY as usize).contains(&progress.done) {
+            fail.fail(Call::Write, 0, 1, broken);
+        }
+    };
+    conversation.import_into(&store, progress).await.unwrap_err();
+    assert!(faulty.was_reached());
+    let there = store.read_seqs(11..=u64::MAX).await.unwrap().messages;
+    assert!((1..MANY as usize).contains(&there.len()), "{}", there.len());
+    let profile = store.profile().await.unwrap();
+    assert!(there.iter().all(|stored| profile.is_pruned(stored.seq)));
+    assert!(!profile.is_pruned(1));
 }

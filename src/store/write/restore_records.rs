@@ -15,13 +15,17 @@ use crate::store::write::pack_batch::Batch;
 use crate::store::write::{Writer, artifacts, snapshots};
 
 impl Writer {
-    /// Restores settings with their revision, unless newer ones exist.
-    pub(crate) fn restore_profile(&mut self, profile: Profile) -> Result<()> {
+    /// Restores settings with their revision, unless newer ones exist. Returns `false` and restores nothing if something was
+    /// stored after the number `seen`.
+    pub(crate) fn restore_profile(&mut self, profile: Profile, seen: u64) -> Result<bool> {
         self.locked(|committer, tail, _| {
-            if tail.head.profile() >= profile.rev {
-                return Ok(());
+            if tail.last_seq != seen {
+                return Ok(false);
             }
-            committer.write_profile(tail, profile)
+            if tail.head.profile() < profile.rev {
+                committer.write_profile(tail, profile)?;
+            }
+            Ok(true)
         })
     }
 

@@ -224,8 +224,11 @@ impl ImportedConversation {
         let begun = Begun::with(store, limits, with_limits).await?;
         let cleared = cleared.map(|at| ClearedMessages::until(at, &imported.messages));
         let cleared = cleared.unwrap_or_default().begin(store, &imported.messages).await?;
-        let mut messages = imported.import_into(store, progress).await?;
-        cleared.end(store).await?;
+        let imported = imported.import_into(store, progress).await;
+        // What was stored before an error is cleared too.
+        let ended = cleared.end(store).await;
+        let mut messages = imported?;
+        ended?;
         let snapshots = snapshot::missing(store, snapshots).await?;
         let (all, refused) = (snapshots.len(), messages.refused.len());
         let snapshots = snapshot::keep(store, snapshots, &mut messages.refused).await?;

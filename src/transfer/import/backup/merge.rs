@@ -243,10 +243,13 @@ impl Merge {
             }
             let cleared = cleared.begin(store, &new.messages).await?;
             known.catch_up(store).await?;
-            let added = new.take_into(store, known, |_| {}).await?;
+            let added = new.take_into(store, known, |_| {}).await;
+            // What was stored before an error is out of prompts too.
+            let ended = cleared.end(store).await;
+            let added = added?;
             *has_added = added.taken > 0;
             report.add(added);
-            cleared.end(store).await?;
+            ended?;
             Ok(left_out)
         })
     }

@@ -119,7 +119,10 @@ impl Elements for Receiver {
         let merge = match is_exact {
             true => {
                 // Settings first, so that prompts never see messages that were cleared.
-                store.writer().blocking_lock().restore_profile(Profile::clone(&head.profile))?;
+                let profile = Profile::clone(&head.profile);
+                if !store.writer().blocking_lock().restore_profile(profile, tail.last_seq)? {
+                    return Err(head.changed_meanwhile());
+                }
                 restore_documents(&self.runtime, &store, &head)?;
                 None
             }
@@ -296,6 +299,12 @@ impl Head {
             }
         }
     }
+
+    fn changed_meanwhile(&self) -> Error {
+        let reason =
+            "another process wrote to the conversation meanwhile; import again to continue";
+        Error::Damaged { place: self.scope.clone(), reason }
+    }
 }
 
 impl Current {
@@ -316,10 +325,7 @@ impl Current {
         let Some(last) = records.last().map(|record| record.name.seq) else { return Ok(()) };
         let mut writer = self.store.writer().blocking_lock();
         if !writer.restore_records(records, self.seen)? {
-            return Err(Error::Damaged {
-                place: self.head.scope.clone(),
-                reason: "another process wrote to the conversation meanwhile; import again to continue",
-            });
+            return Err(self.head.changed_meanwhile());
         }
         self.seen = last;
         Ok(())
@@ -334,6 +340,10 @@ impl Current {
         match &mut self.merge {
             None => self.store.writer().blocking_lock().clamp_profile()?,
             Some(merge) => {
+                // Those of a restore that broke off may name numbers that other messages get now.
+                if !self.store.reader().newest()?.is_fresh() {
+                    self.store.writer().blocking_lock().clamp_profile()?;
+                }
                 self.left_out = merge.end_records(runtime, &self.head, &mut self.report)?;
             }
         }
