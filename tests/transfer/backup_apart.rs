@@ -178,3 +178,32 @@ fn a_restore_that_broke_off_leaves_no_settings_that_hide_another_conversation() 
         assert!(prompt.contains("second"), "{prompt}");
     });
 }
+
+#[test]
+fn what_was_forgotten_completely_does_not_come_back_with_an_older_backup() {
+    block_on(async {
+        let [one, two, out] = [(); 3].map(|()| tempdir().unwrap());
+        let scope: sottovoce::Scope = "named/kitchen".parse().unwrap();
+        let in_kitchen = || options().scope(scope.clone());
+        talk(&open(one.path()).await, ["a"]).await;
+        let kitchen = in_kitchen().open(one.path()).await.unwrap();
+        talk(&kitchen, ["secret", "later words"]).await;
+        let now = Timestamp::UNIX_EPOCH;
+        let saved = vec![SavedMessage::new(1, said("secret"))];
+        let saved = Snapshot::new(now, (now, now), saved).unwrap();
+        kitchen.save_snapshot(saved.clone()).await.unwrap();
+        let older = export(&kitchen, &out, "kitchen.json").await;
+        kitchen.forget_all().await.unwrap();
+        assert!(kitchen.clone().remove_forgotten().await.unwrap());
+        let newest = export(&open(one.path()).await, &out, "default.json").await;
+        import(&newest, two.path()).await.unwrap();
+        for _ in 0..2 {
+            let report = import(&older, two.path()).await.unwrap().messages;
+            assert_eq!((report.taken, report.forgotten), (0, 2));
+            let there = in_kitchen().open(two.path()).await.unwrap();
+            assert_eq!(words(&there).await, Vec::<String>::new());
+            assert!(there.read_snapshot(&saved.id).await.unwrap().is_none());
+            is_sound(&there).await;
+        }
+    });
+}

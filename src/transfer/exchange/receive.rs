@@ -134,7 +134,8 @@ pub(crate) async fn forget(
     Ok(removed + forget_those_here(store, known, &forgotten).await?)
 }
 
-async fn forget_those_here(
+/// Forgets what is here of these, and returns how many were.
+pub(crate) async fn forget_those_here(
     store: &FileConversationStore,
     known: &mut Known,
     forgotten: &BTreeSet<Origin>,

@@ -1,5 +1,6 @@
 //! Writes the elements of an export into stores.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,16 +14,18 @@ use crate::scope::Scope;
 use crate::store::folder::{artifact_contents as contents, artifact_files};
 use crate::store::read::record_dump::{Body, Record};
 use crate::store::record::artifact::{self, NewArtifact};
-use crate::store::record::import_digest::ImportTombstones;
+use crate::store::record::import_digest::{ImportTombstones, Origin};
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::snapshot;
-use crate::store::write::add_artifact;
+use crate::store::write::{add_artifact, import_tombstones};
 use crate::store::{
     Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
 };
+use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::merge::Merge;
 use crate::transfer::import::backup::parse::{Elements, Head};
 use crate::transfer::import::backup::settings;
+use crate::transfer::import::known::Known;
 use crate::transfer::import::{ConversationReport, ImportReport, LeftOut};
 
 /// The highest sequence number and revision that an export may have. Higher ones would leave too little room to count
@@ -61,6 +64,10 @@ struct Current {
     merge: Option<Merge>,
     /// Whether the settings here are the export's, so that a restore may have been interrupted.
     may_go_on: bool,
+    /// What was forgotten here and not in the exported conversation, if this is a restore or goes on with one.
+    unwanted: BTreeSet<Origin>,
+    /// Whether some of that was restored, and is forgotten again.
+    has_forgotten: bool,
     /// Records to be restored under their own sequence numbers, and the bytes of their text.
     waiting: Vec<Record>,
     bytes: usize,
@@ -116,6 +123,10 @@ impl Elements for Receiver {
         let may_go_on = !head.partial && *tail.profile == head.profile;
         let is_fresh = tail.last_seq == 0 && tail.profile.rev == 0;
         let is_exact = !head.partial && is_fresh || tail.last_seq == 0 && may_go_on;
+        let unwanted = match is_exact || may_go_on {
+            true => head.without_own(import_tombstones::all(store.reader())?.origins),
+            false => BTreeSet::new(),
+        };
         let merge = match is_exact {
             true => {
                 // Settings first, so that prompts never see messages that were cleared.
@@ -133,6 +144,8 @@ impl Elements for Receiver {
             head,
             merge,
             may_go_on,
+            unwanted,
+            has_forgotten: false,
             waiting: Vec::new(),
             bytes: 0,
             seen: tail.last_seq,
@@ -194,10 +207,16 @@ impl Elements for Receiver {
             listed && current.store.reader().folder.snapshots.link_count(&snapshot.id)? == 0;
         match &mut current.merge {
             Some(_) if known && !is_lost => {}
-            Some(merge) if !is_lost && merge.fits() => {
+            merge
+                if current.has_forgotten || !is_lost && merge.as_ref().is_some_and(Merge::fits) =>
+            {
+                let id = snapshot.id.clone();
                 match runtime.block_on(current.store.save_snapshot(snapshot)) {
                     Ok(()) => current.snapshots += 1,
                     // All its messages were forgotten here.
+                    Err(Error::EmptySnapshot) if current.has_forgotten => {
+                        runtime.block_on(current.store.delete_snapshot(&id))?;
+                    }
                     Err(Error::EmptySnapshot) => {}
                     Err(error) => return Err(error),
                 }
@@ -300,6 +319,15 @@ impl Head {
         }
     }
 
+    /// The messages that the exported conversation does not list as forgotten.
+    fn without_own(&self, mut origins: BTreeSet<Origin>) -> BTreeSet<Origin> {
+        let own = ImportTombstones::parse(self.imports.as_deref().unwrap_or_default());
+        for origin in own.iter().flat_map(|own| &own.origins) {
+            origins.remove(origin);
+        }
+        origins
+    }
+
     fn changed_meanwhile(&self) -> Error {
         let reason =
             "another process wrote to the conversation meanwhile; import again to continue";
@@ -337,8 +365,12 @@ impl Current {
             return Ok(());
         }
         self.put_back()?;
+        if self.merge.is_none() {
+            self.store.writer().blocking_lock().clamp_profile()?;
+        }
+        self.forget_unwanted(runtime)?;
         match &mut self.merge {
-            None => self.store.writer().blocking_lock().clamp_profile()?,
+            None => {}
             Some(merge) => {
                 // Those of a restore that broke off may name numbers that other messages get now.
                 if !self.store.reader().newest()?.is_fresh() {
@@ -347,6 +379,23 @@ impl Current {
                 self.left_out = merge.end_records(runtime, &self.head, &mut self.report)?;
             }
         }
+        Ok(())
+    }
+
+    /// Forgets again what was restored although it had been forgotten here: a conversation that was forgotten completely has
+    /// no contents and no list, but the default one's list names its messages.
+    fn forget_unwanted(&mut self, runtime: &Handle) -> Result<()> {
+        if self.unwanted.is_empty() {
+            return Ok(());
+        }
+        let mut known = Known::default();
+        let forgetting = receive::forget_those_here(&self.store, &mut known, &self.unwanted);
+        let forgotten = runtime.block_on(forgetting)?;
+        self.has_forgotten = forgotten > 0;
+        if self.merge.is_none() {
+            self.report.taken = self.report.taken.saturating_sub(forgotten);
+        }
+        self.report.forgotten += forgotten;
         Ok(())
     }
 
