@@ -310,7 +310,7 @@ async fn pages_from_either_end_show_each_message_once_and_what_is_older_than_a_t
     let older = json!({
         "action": "delete", "contextId": "default", "olderThan": "2025-08-24T05:00:10Z",
     });
-    assert_eq!(done(&talk, "conversation-manage", older).await["deletedCount"], 7);
+    assert_eq!(done(&talk, "conversation-manage", older).await["deletedCount"], 8);
 }
 
 #[tokio::test]
