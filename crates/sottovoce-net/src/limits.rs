@@ -22,7 +22,7 @@ pub struct Limits {
     pub unread: Duration,
     /// How long answers in progress may go on after the server was told to stop: 5 seconds.
     pub grace: Duration,
-    /// The most bytes of all bodies in memory that are not small: 36 MiB.
+    /// The most bytes of all bodies in memory that are not small: 32 MiB.
     pub memory: usize,
 }
 
@@ -37,7 +37,7 @@ impl Default for Limits {
             body: minute,
             unread: minute * 2,
             grace: minute / 12,
-            memory: 36 << 20,
+            memory: 32 << 20,
         }
     }
 }
