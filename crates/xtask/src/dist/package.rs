@@ -37,7 +37,9 @@ impl Package {
         let uses = graph(&tree)?;
 
         let mut cargo = Command::new("cargo");
-        cargo.args(["metadata", "--locked", "--format-version", "1"]).current_dir(root);
+        cargo
+            .args(["metadata", "--locked", "--all-features", "--format-version", "1"])
+            .current_dir(root);
         let metadata: Value = serde_json::from_str(&toolchain::output(&mut cargo)?)?;
         let checksums = checksums(&std::fs::read_to_string(root.join("Cargo.lock"))?);
         let mut packages = Vec::new();
