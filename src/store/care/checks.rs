@@ -38,7 +38,7 @@ impl FileConversationStore {
     /// was not forgotten since. Reads every record.
     ///
     /// # Errors
-    /// [`Error::OtherScope`] if the inventory is of another conversation. Also what prevents reading the whole
+    /// [`Error::OtherScope`](crate::Error::OtherScope) if the inventory is of another conversation. Also what prevents reading the whole
     /// folder.
     pub async fn compare(
         &self,
@@ -57,7 +57,7 @@ impl FileConversationStore {
     /// A new head cannot know what the lost one recorded: missing newest records are no longer noticed.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] if the vault is missing and no record opens. Also what prevents reading or writing the
+    /// [`Error::WrongKey`](crate::Error::WrongKey) if the vault is missing and no record opens. Also what prevents reading or writing the
     /// folder. What cannot be repaired is no error; the report has it.
     pub async fn repair(
         &self,
