@@ -50,7 +50,7 @@ pub(super) struct Merge {
     has_added: bool,
     compared: usize,
     /// Messages that are not here but may have been: something with their number was removed here.
-    removed: Vec<(RecordName, ChatMessage)>,
+    removed: Vec<(RecordName, ChatMessage, Origin)>,
     /// The highest number of a message that was said before the two went apart, and was forgotten here.
     common_removed: u64,
     /// The numbers of messages that may have been said before the two went apart.
@@ -141,7 +141,7 @@ impl Merge {
                     self.common_removed = self.common_removed.max(seq);
                 }
             } else if self.erased.contains(seq) {
-                self.removed.push((name, message));
+                self.removed.push((name, message, origin));
             } else {
                 self.add(name, message, origin, head);
             }
@@ -204,10 +204,10 @@ impl Merge {
     ) -> Result<Vec<LeftOut>> {
         let removed = std::mem::take(&mut self.removed);
         let common = if removed.is_empty() { 0 } else { self.common()? };
-        for (name, message) in removed {
-            match Origin::of_stored(&self.scope, name.seq, &message) {
-                Some(origin) if name.seq > common => self.add(name, message, origin, head),
-                _ => report.forgotten += 1,
+        for (name, message, origin) in removed {
+            match name.seq > common {
+                true => self.add(name, message, origin, head),
+                false => report.forgotten += 1,
             }
         }
         self.new.sort_by_key(|(place, seq, _)| (*place, *seq));
