@@ -133,9 +133,9 @@ pub(crate) enum Command {
     Doctor(cmd::doctor::Args),
     /// Shows every setting with its value and origin
     Config,
-    Completions(cmd::program::CompletionsArgs),
+    Completions(cmd::completions::Args),
     #[command(hide = true)]
-    Man(cmd::program::ManArgs),
+    Man(cmd::man::Args),
 }
 
 impl Command {

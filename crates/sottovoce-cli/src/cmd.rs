@@ -7,6 +7,8 @@ pub(crate) mod chat;
 pub(crate) mod cleanup;
 pub(crate) mod clear;
 pub(crate) mod compact;
+pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod conversations;
 pub(crate) mod doctor;
@@ -14,6 +16,7 @@ pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod import;
 pub(crate) mod key;
+pub(crate) mod man;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 pub(crate) mod models;
@@ -21,7 +24,6 @@ pub(crate) mod named;
 #[cfg(feature = "page")]
 pub(crate) mod page;
 pub(crate) mod persona;
-pub(crate) mod program;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod recall;

@@ -144,8 +144,8 @@ async fn run(cli: Cli) -> Outcome {
         Command::Key(args) => cmd::key::run(&session, args),
         Command::Rekey(args) => cmd::rekey::run(&session, args).await,
         Command::Doctor(args) => cmd::doctor::run(&session, args).await,
-        Command::Config => cmd::program::config(&session),
-        Command::Completions(args) => cmd::program::completions(&args),
-        Command::Man(args) => cmd::program::man(&args),
+        Command::Config => cmd::config::run(&session),
+        Command::Completions(args) => cmd::completions::run(&args),
+        Command::Man(args) => cmd::man::run(&args),
     }
 }
