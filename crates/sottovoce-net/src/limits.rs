@@ -22,7 +22,7 @@ pub struct Limits {
     pub unread: Duration,
     /// How long answers in progress may go on after the server was told to stop: 5 seconds.
     pub grace: Duration,
-    /// The most bytes of all bodies in memory that are not small: 32 MiB.
+    /// The most bytes in memory of the bodies of all requests, without those up to 64 KiB, and as many of all answers: 32 MiB each.
     pub memory: usize,
 }
 

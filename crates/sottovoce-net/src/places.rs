@@ -155,7 +155,7 @@ impl Connection {
         self.0.peer
     }
 
-    /// Takes memory for so many bytes that it sends.
+    /// Takes memory for so many bytes that the client sends, of that for requests.
     ///
     /// # Errors
     /// [`ReadError::Busy`].

@@ -206,7 +206,8 @@ async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Res
     let stats = store.stats().await?;
     let total = usize::try_from(stats.message_count).unwrap_or(usize::MAX);
     let from_the_newest = given.reverse.unwrap_or(true);
-    // What lies beyond the page, seen from its nearer end, is not read.
+    // Pages near the newest message, and near the oldest one, are read without what lies beyond them. One of the newer half that is
+    // counted from the oldest reads all: damaged messages count, but are not read, so that counting back would show some twice.
     let messages = match stats.first {
         _ if from_the_newest => store.read_tail(page.end()).await?.messages,
         Some(first) if page.end() <= total / 2 => oldest(store, first, page.end()).await?,
