@@ -37,12 +37,6 @@ pub fn is_alone(name: &str) -> bool {
         return true;
     }
     let mut test = Command::new(std::env::current_exe().unwrap());
-    // Measured is what the server holds, not what the allocator of glibc keeps of what was freed.
-    let allocator =
-        [("ARENA_MAX", "1"), ("MMAP_THRESHOLD_", "65536"), ("TRIM_THRESHOLD_", "131072")];
-    for (setting, value) in allocator {
-        test.env(format!("MALLOC_{setting}"), value);
-    }
     test.args([name, "--exact", "--nocapture"]).env(ALONE, "1");
     let output = test.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -202,10 +196,10 @@ async fn push(stream: &mut TcpStream, bytes: usize) {
     }
 }
 
-/// The memory of this process.
+/// The memory of this process, without the pages of its own file, which are read as they are needed.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches("kB").trim().parse::<usize>().unwrap() << 10
 }
 

@@ -141,9 +141,6 @@ impl http_body::Body for Body {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if self.held.is_none() && self.kept.is_none() {
-            return Poll::Ready(frame);
-        }
         let (held, kept) = (self.held.clone(), self.kept.clone());
         let hold = |piece| Bytes::from_owner(HeldPiece { piece, _held: held, _kept: kept });
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(hold))))

@@ -212,7 +212,7 @@ impl Recall {
             let mut seqs = loaded.index.search(&query);
             if !matches!(query.from, Some(Role::User | Role::Assistant)) {
                 let indexed: SeqSet = loaded.index.seqs().map(|seq| seq..=seq).collect();
-                let all: SeqSet = std::iter::once(1..=loaded.last_seq).collect();
+                let all = SeqSet::up_to(loaded.last_seq);
                 let others = all.without(&indexed).without(&loaded.forgotten);
                 seqs.extend(others.ranges().flatten());
             }

@@ -61,7 +61,12 @@ impl SeqSet {
 
     /// Every number.
     pub(crate) fn everything() -> Self {
-        std::iter::once(1..=u64::MAX).collect()
+        Self::up_to(u64::MAX)
+    }
+
+    /// The numbers from 1 to this one.
+    pub(crate) fn up_to(last: u64) -> Self {
+        std::iter::once(1..=last).collect()
     }
 
     /// The end of the range that starts at 1; 0 if there is none.

@@ -70,11 +70,6 @@ pub(crate) trait CurrentState: Sync {
     fn retention(&self) -> Retention {
         self.profile().retention.unwrap_or(self.default_retention())
     }
-
-    /// The numbers from 1 to the highest.
-    fn all(&self) -> SeqSet {
-        std::iter::once(1..=self.last_seq()).collect()
-    }
 }
 
 /// What to do about numbers that only another program or a later attempt can read.

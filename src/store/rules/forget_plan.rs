@@ -58,7 +58,7 @@ impl ForgetPlan {
     /// A plan for what is asked of a conversation with that highest number.
     pub(crate) fn begin(asked: &ForgetRequest, last: u64) -> Self {
         let numbers = match asked {
-            ForgetRequest::All => std::iter::once(1..=last).collect(),
+            ForgetRequest::All => SeqSet::up_to(last),
             ForgetRequest::Numbers(ranges) => {
                 ranges.iter().map(|range| *range.start()..=(*range.end()).min(last)).collect()
             }

@@ -30,7 +30,7 @@ pub(crate) async fn effect(
     let is_other = limits.before != limits.after;
     let mut effect = LimitsEffect::from_state(limits);
     if is_other {
-        let there = state.all().without(&state.vacant());
+        let there = SeqSet::up_to(state.last_seq()).without(&state.vacant());
         survey(state, &there, UnreadablePolicy::Recorded, &mut |stored| effect.note(stored))
             .await?;
     }
@@ -140,7 +140,7 @@ pub(crate) async fn expire(store: &(impl StoreBackend + ?Sized)) -> Result<View>
     if !has_expired(store, &view).await? {
         return Ok(view);
     }
-    let all = view.all().without(&view.state.forgotten);
+    let all = SeqSet::up_to(view.state.last_seq).without(&view.state.forgotten);
     let last = view.state.last_seq;
     if all.count() > AT_ONCE {
         let batch = view.change(|profile| profile.expire(last))?;

@@ -183,7 +183,7 @@ pub(crate) async fn hidden_by(
     let mut hidden = view.expired();
     match horizon {
         Horizon::All => {}
-        Horizon::Expired => hidden = view.all(),
+        Horizon::Expired => hidden = SeqSet::up_to(view.state.last_seq),
         Horizon::From { .. } | Horizon::Nothing => {
             // Those before the visible ones, some at a time.
             let mut skip = usize::try_from(newest.shown(horizon)).unwrap_or(usize::MAX);

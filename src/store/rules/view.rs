@@ -97,13 +97,7 @@ impl View {
 
     /// The numbers that have expired and are not deleted yet.
     pub(crate) fn expired(&self) -> SeqSet {
-        let expired: SeqSet = std::iter::once(1..=self.profile.expired).collect();
-        expired.without(&self.state.forgotten)
-    }
-
-    /// The numbers from 1 to the highest.
-    pub(crate) fn all(&self) -> SeqSet {
-        std::iter::once(1..=self.state.last_seq).collect()
+        SeqSet::up_to(self.profile.expired).without(&self.state.forgotten)
     }
 }
 

@@ -91,14 +91,14 @@ pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail
 
 /// Removes all summaries and a proposed title. They may be about messages that were removed earlier.
 fn drop_summaries(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
-    let all = std::iter::once(1..=tail.last_seq).collect();
+    let all = SeqSet::up_to(tail.last_seq);
     committer.with_reserve().drop_summaries(tail, &all)
 }
 
 /// Removes messages beyond the limit once there are enough of them, and messages that have expired. If that fails, they
 /// stay hidden.
 pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
-    let expired: SeqSet = std::iter::once(1..=tail.profile.expired).collect();
+    let expired = SeqSet::up_to(tail.profile.expired);
     let has_expired = !expired.without(&tail.without_message()).is_empty();
     let together = tail.retention.max_messages.map_or(u64::MAX, |most| together(most.get().into()));
     // As far as numbers tell.

@@ -37,7 +37,7 @@ pub(crate) fn find(folder: &Folder) -> Result<Option<ForgottenConversation>> {
 pub(crate) fn record(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let Some(ForgottenConversation { last, at }) = find(committer.folder)? else { return Ok(()) };
     let Some(before) = last.checked_sub(1).filter(|before| *before > 0) else { return Ok(()) };
-    let erased: SeqSet = std::iter::once(1..=before).collect();
+    let erased = SeqSet::up_to(before);
     let plaintext = ForgetRecord { erased, ..ForgetRecord::default() }.to_plaintext()?;
     let name = RecordName { time: NameTime::try_from(at)?, seq: last, kind: RecordKind::Forget };
     committer.folder.publish(committer.key, name, &plaintext)?;
@@ -50,7 +50,7 @@ pub(crate) fn record(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
 /// Whether the folder has only forget records.
 pub(crate) fn is_bare(committer: &Committer<'_>, tail: &Tail) -> Result<bool> {
     let folder = committer.folder;
-    let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
+    let all = SeqSet::up_to(tail.last_seq);
     let (profile, listing) = (&tail.profile, folder.list()?);
     if !tail.knows_settings()
         || !all.without(&tail.without_message()).is_empty()

@@ -54,7 +54,7 @@ impl CurrentState for LockedState<'_> {
         match self.tail.knows_settings() {
             true => self.tail.profile.restored.clone(),
             // Any message may be a copy.
-            false => self.all(),
+            false => SeqSet::up_to(self.last_seq()),
         }
     }
 
@@ -114,14 +114,14 @@ impl CurrentState for LockedState<'_> {
 /// The numbers of the hidden messages: all except the visible ones and those whose place is unknown.
 pub(crate) fn hidden(folder: &Folder, tail: &Tail, horizon: Horizon) -> Result<SeqSet> {
     let without_message = tail.without_message();
-    let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
+    let all = SeqSet::up_to(tail.last_seq);
     let mut others = match horizon {
         Horizon::All => return Ok(SeqSet::default()),
         Horizon::Expired => SeqSet::default(),
         Horizon::From { .. } | Horizon::Nothing => {
             let mut shown = tail.shown_seqs(folder, horizon)?;
             shown.extend(tail.damaged_seqs());
-            shown.without(&std::iter::once(1..=tail.profile.expired).collect())
+            shown.without(&SeqSet::up_to(tail.profile.expired))
         }
     };
     others.extend(without_message.ranges());

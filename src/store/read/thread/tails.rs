@@ -207,7 +207,7 @@ impl ThreadTails {
     pub(crate) fn withdraw(&mut self, seqs: &SeqSet) -> bool {
         let before = self.missing.clone();
         let is_changed = self.forget(seqs);
-        let covered: SeqSet = std::iter::once(1..=self.until).collect();
+        let covered = SeqSet::up_to(self.until);
         self.missing = before;
         self.missing.extend(covered.without(&covered.without(seqs)).ranges());
         is_changed
