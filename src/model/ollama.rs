@@ -1,7 +1,6 @@
 //! The Ollama server: its models and their answers.
 
 mod body;
-mod chunk;
 mod facts;
 
 use std::sync::Arc;
@@ -17,7 +16,6 @@ use super::served::{Facts, ServedModel, Serving, settings_of_a_server};
 use super::stream::AnswerForm;
 use crate::error::{ModelFailure, Result};
 use crate::model::render::{ModelOptions, ModelRequest, OllamaChatRenderer, PromptRenderer};
-pub(super) use chunk::Lines;
 
 /// An Ollama server. Clones share its connections.
 ///

@@ -1,9 +1,6 @@
 //! Servers with OpenAI's chat completions: llama.cpp's, LM Studio, vLLM, LocalAI, and those in clouds.
 
-mod calls;
-mod events;
 mod facts;
-mod responses;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +13,7 @@ use super::served::{Facts, ServedModel, Serving, settings_of_a_server};
 use super::stream::AnswerForm;
 use crate::error::{ModelFailure, Result};
 use crate::model::render::{ModelOptions, ModelRequest, OpenAiChatRenderer, PromptRenderer};
-pub(super) use events::Events;
 use facts::{List, Listed, Props};
-pub(super) use responses::Responses;
 
 /// A server with OpenAI's chat completions. Clones share its connections.
 ///

@@ -1,17 +1,22 @@
 //! Reads the body of a model server's answer as it arrives.
 
 mod buffer;
-pub(super) mod counts;
-pub(super) mod protocol;
-pub(super) mod words;
+mod calls;
+mod counts;
+mod events;
+mod lines;
+mod protocol;
+mod responses;
+mod words;
 
 use std::fmt;
 
-use super::ollama::Lines;
-use super::openai::{Events, Responses};
 use buffer::Buffer;
+use events::Events;
+use lines::Lines;
 use protocol::{Protocol, Said};
 pub use protocol::{RawCall, ReplyItem};
+use responses::Responses;
 
 /// What an answer is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,12 +3,10 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-pub(in crate::model) fn whole<'de, D: Deserializer<'de>>(json: D) -> Result<Option<u64>, D::Error> {
+pub(super) fn whole<'de, D: Deserializer<'de>>(json: D) -> Result<Option<u64>, D::Error> {
     Ok(Value::deserialize(json)?.as_u64())
 }
 
-pub(in crate::model) fn number<'de, D: Deserializer<'de>>(
-    json: D,
-) -> Result<Option<f64>, D::Error> {
+pub(super) fn number<'de, D: Deserializer<'de>>(json: D) -> Result<Option<f64>, D::Error> {
     Ok(Value::deserialize(json)?.as_f64())
 }

@@ -45,7 +45,7 @@ pub struct RawCall {
 }
 
 impl RawCall {
-    pub(in crate::model) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.id.len() + self.name.len() + self.arguments.len()
     }
 
@@ -57,7 +57,7 @@ impl RawCall {
 }
 
 /// The format of a server's answers.
-pub(in crate::model) trait Protocol: Send + Sync {
+pub(super) trait Protocol: Send + Sync {
     /// Reads an object and adds its items. The error says what is wrong with it.
     fn read(&mut self, json: &[u8], said: &mut Said) -> Result<(), &'static str>;
 
@@ -67,14 +67,14 @@ pub(in crate::model) trait Protocol: Send + Sync {
 
 /// The items of an answer that nobody has taken yet.
 #[derive(Default)]
-pub(in crate::model) struct Said {
+pub(super) struct Said {
     pub(super) items: VecDeque<Result<ReplyItem, &'static str>>,
     joiner: Joiner,
 }
 
 impl Said {
     /// Adds words. A character may be cut in two between them and the next ones.
-    pub(in crate::model) fn words(&mut self, words: &Words) {
+    pub(super) fn words(&mut self, words: &Words) {
         let text = self.joiner.join(words);
         self.text(text);
     }
@@ -85,7 +85,7 @@ impl Said {
         }
     }
 
-    pub(in crate::model) fn add(&mut self, item: ReplyItem) {
+    pub(super) fn add(&mut self, item: ReplyItem) {
         if matches!(item, ReplyItem::Done(_)) {
             let rest = self.joiner.rest();
             self.text(rest);

@@ -9,7 +9,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// A text of a server's JSON, as it stands there: possibly with half a character at an end, in UTF-8 or as one half of a
 /// surrogate pair. A list of parts is read as the texts in it.
 #[derive(Default)]
-pub(in crate::model) struct Words(Zeroizing<Vec<u8>>);
+pub(super) struct Words(Zeroizing<Vec<u8>>);
 
 /// A part of a text that stands as a list.
 #[derive(Deserialize, Default)]
@@ -19,12 +19,12 @@ struct Part {
 }
 
 impl Words {
-    pub(in crate::model) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// The text. What is half a character becomes U+FFFD.
-    pub(in crate::model) fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut joiner = Joiner::default();
         let mut text = joiner.join(self);
         text += &joiner.rest();

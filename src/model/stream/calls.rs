@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::model::stream::protocol::{RawCall, ReplyItem, Said};
-use crate::model::stream::words::Words;
+use super::protocol::{RawCall, ReplyItem, Said};
+use super::words::Words;
 
 /// A piece of a call. A whole answer has each call in one piece.
 #[derive(Deserialize)]

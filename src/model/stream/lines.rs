@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::counts;
+use super::protocol::{Protocol, RawCall, ReplyItem, Said};
+use super::words::Words;
 use crate::model::Usage;
 use crate::model::http::words;
-use crate::model::stream::counts;
-use crate::model::stream::protocol::{Protocol, RawCall, ReplyItem, Said};
-use crate::model::stream::words::Words;
 
 /// The format of Ollama's answers: an object for each piece, or one for a whole answer.
-pub(in crate::model) struct Lines;
+pub(super) struct Lines;
 
 impl Protocol for Lines {
     fn read(&mut self, json: &[u8], said: &mut Said) -> Result<(), &'static str> {

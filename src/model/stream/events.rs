@@ -6,15 +6,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::calls::{CallFragment, Calls};
+use super::counts;
+use super::protocol::{Protocol, ReplyItem, Said};
+use super::words::Words;
 use crate::model::Usage;
 use crate::model::http::words;
-use crate::model::stream::counts;
-use crate::model::stream::protocol::{Protocol, ReplyItem, Said};
-use crate::model::stream::words::Words;
 
 /// The format of OpenAI's chat completions: an object for each event, or one for a whole answer.
 #[derive(Default)]
-pub(in crate::model) struct Events {
+pub(super) struct Events {
     calls: Calls,
     usage: Usage,
     /// Why the model has stopped, if it has.
