@@ -91,10 +91,11 @@ impl PersonaRegistry {
         Self { limits, ..self }
     }
 
-    /// Sets another folder for backups.
+    /// Sets another folder for backups, also in the options of the contexts' stores.
     #[must_use]
     pub fn backups(self, folder: impl Into<PathBuf>) -> Self {
-        Self { backups: folder.into(), ..self }
+        let backups = folder.into();
+        Self { options: self.options.backups(&backups), backups, ..self }
     }
 
     /// The folder for backups.

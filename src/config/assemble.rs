@@ -207,7 +207,10 @@ impl Config {
         if !matches!(self.key, ConfiguredKey::Secret { .. }) {
             options = options.key_file(self.key_file()?);
         }
-        let options = options.key_file(self.next_key_file()?);
+        let mut options = options.key_file(self.next_key_file()?);
+        if let Some(folder) = &self.personas.backup_folder {
+            options = options.backups(folder);
+        }
         Ok(match self.redactor()? {
             Some(redactor) => options.redactor(redactor),
             None => options,

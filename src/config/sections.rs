@@ -134,7 +134,7 @@ pub struct PersonasConfig {
     pub max_messages: u32,
     /// Upkeep removes a context this many days after it first found it expired or deleted.
     pub remove_after_days: u32,
-    /// The number of daily backups to keep. With 0, none are made.
+    /// Of how many days the backups of each context are kept. With 0, none are made.
     pub daily_backups: u32,
     /// The folder for backups; `None` means `backups` in the store's folder.
     pub backup_folder: Option<PathBuf>,

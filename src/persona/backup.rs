@@ -1,23 +1,21 @@
-//! Sealed backups of contexts: a daily one of all, and one of each removed context.
+//! Sealed backups of contexts: one of each a day, and one before it is removed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Zoned;
 
 use super::PersonaRegistry;
 use super::upkeep::is_anothers;
 use crate::directory::fs::FsDirectory;
-use crate::directory::{Directory, EntryKind};
 use crate::error::{PersonaFailure, Result};
 use crate::scope::Scope;
 use crate::store::file_store::blocking;
+use crate::store::folder::backup_files::{BackupFiles, BackupName, Made};
 use crate::store::{FileConversationStore, FindingKind};
 use crate::transfer::export::{ExportRange, Exporter};
 
-/// The file extension of backups.
-const ENDING: &str = ".sottovoce";
-const DAILY: &str = "daily-";
-const REMOVED: &str = "removed-";
 /// How many backups of removed contexts are kept at least, and for how many days all of them are kept. The days
 /// matter if many contexts are removed at once: their backups stay until somebody may notice.
 const KEPT: usize = 100;
@@ -25,45 +23,54 @@ const KEPT_DAYS: i64 = 30;
 const DAY: i64 = 24 * 3600 * 1000;
 
 impl PersonaRegistry {
-    /// Backs up all contexts and presets, unless that was done today. Returns the file's name and the number of
-    /// unreadable files; `None` if there is a backup of today.
-    pub(super) async fn back_up_daily(&self, now: &Zoned) -> Result<Option<(String, usize)>> {
+    /// Backs up each context and the presets, unless that was done today. Returns the files' names and the number of
+    /// unreadable files.
+    pub(super) async fn back_up_daily(&self, now: &Zoned) -> Result<(Vec<BackupName>, usize)> {
         let keep = self.limits.daily_backups;
         if keep == 0 {
-            return Ok(None);
-        }
-        let name = format!("{DAILY}{}{ENDING}", now.date());
-        if self.names(DAILY).await?.contains(&name) {
-            return Ok(None);
+            return Ok((Vec::new(), 0));
         }
         let listed = self.list().await?;
-        let contexts = &listed.contexts;
+        let mut stores = Vec::with_capacity(listed.contexts.len() + 1);
+        for context in &listed.contexts {
+            let scope = Scope::Named { id: context.id.clone() };
+            stores.push((scope, self.opened(&context.id).await?, ExportRange::default()));
+        }
         let default = self.default_store().await?;
-        let has_presets = !default.conversation_state().await?.profile.presets.is_empty();
-        if contexts.is_empty() && !has_presets {
-            return Ok(None);
-        }
-        let mut stores = Vec::with_capacity(contexts.len());
-        for context in contexts {
-            stores.push((self.opened(&context.id).await?, ExportRange::default()));
-        }
-        if has_presets {
+        if !default.conversation_state().await?.profile.presets.is_empty() {
             // The presets are in this conversation's settings. Its messages do not belong to any context.
-            stores.push((default, ExportRange::default().seqs(0..=0)));
+            stores.push((Scope::Default, default, ExportRange::default().seqs(0..=0)));
+        }
+        let today = Made::Daily(now.date().to_string());
+        let before = self.names().await?;
+        let (mut made, mut unread) = (Vec::new(), 0);
+        for (scope, store, range) in stores {
+            let name = BackupName::of(today.clone(), &scope)?;
+            if before.contains(&name) {
+                continue;
+            }
+            match self.write(&name, &store, range).await {
+                Err(error) if is_anothers(&error) => continue,
+                lacking => unread += lacking?,
+            }
+            made.push(name);
+        }
+        if made.is_empty() {
+            return Ok((made, 0));
         }
         // If settings cannot be read, only older backups hold them.
-        let unread = match self.write(&name, &stores).await {
-            Err(error) if is_anothers(&error) => return Ok(None),
-            unread => unread? + listed.unreadable.len(),
-        };
+        unread += listed.unreadable.len();
         if unread == 0 {
             // By name, not by time: a wrong clock then deletes no more, and never the newest backup.
-            let mut others = self.names(DAILY).await?;
-            others.retain(|other| *other != name);
-            others.truncate(others.len().saturating_sub(keep - 1));
-            self.delete_all(others).await?;
+            let daily =
+                |name: &BackupName| matches!(name.made, Made::Daily(_)) && name.made != today;
+            let days: BTreeSet<_> =
+                before.iter().filter(|name| daily(name)).map(|name| &name.made).collect();
+            let kept: Vec<_> = days.into_iter().rev().take(keep - 1).collect();
+            let old = before.iter().filter(|name| daily(name) && !kept.contains(&&name.made));
+            self.delete_all(old.cloned().collect()).await?;
         }
-        Ok(Some((name, unread)))
+        Ok((made, unread))
     }
 
     /// Backs up one context before its removal. Returns the file's name.
@@ -73,76 +80,58 @@ impl PersonaRegistry {
     /// includes, such as files set aside by a repair. No file is left then.
     pub(super) async fn back_up(&self, id: &str, now: &Zoned) -> Result<String> {
         let store = self.opened(id).await?;
-        let folder = Scope::Named { id: id.to_owned() }.folder()?.pop().unwrap_or_default();
-        let before = self.names(REMOVED).await?;
-        let newest = before.iter().filter_map(|name| removed_at(name)).max();
+        let numbered = |name: BackupName| match name.made {
+            Made::Removed(number) => Some((number, name)),
+            Made::Daily(_) => None,
+        };
+        let mut before: Vec<_> = self.names().await?.into_iter().filter_map(numbered).collect();
+        let newest = before.last().map(|(number, _)| *number);
         // The newest backup has the highest number, even if the clock was set back.
         let now = now.timestamp().as_millisecond().max(0);
         let number = newest.map_or(now, |newest| now.max(newest.saturating_add(1)));
-        let name = format!("{REMOVED}{number}-{folder}{ENDING}");
-        let unread = match self.write(&name, &[(store.clone(), ExportRange::default())]).await? {
+        let name = BackupName::of(Made::Removed(number), &Scope::Named { id: id.to_owned() })?;
+        let unread = match self.write(&name, &store, ExportRange::default()).await? {
             0 => beside(&store).await?,
             unread => unread,
         };
         if unread > 0 {
-            let folder = self.folder()?;
-            blocking(move || folder.remove(&name)).await?;
+            self.delete_all(vec![name]).await?;
             return Err(PersonaFailure::NotBackedUp { unread }.into());
         }
         let young = now.saturating_sub(KEPT_DAYS * DAY);
-        let mut before: Vec<_> =
-            before.into_iter().filter_map(|name| Some((removed_at(&name)?, name))).collect();
-        before.sort_unstable();
         before.truncate(before.len().saturating_sub(KEPT - 1));
         before.retain(|(number, _)| *number < young);
         self.delete_all(before.into_iter().map(|(_, name)| name).collect()).await?;
-        Ok(name)
+        Ok(name.file_name())
     }
 
     async fn write(
         &self,
-        name: &str,
-        stores: &[(FileConversationStore, ExportRange)],
+        name: &BackupName,
+        store: &FileConversationStore,
+        range: ExportRange,
     ) -> Result<usize> {
-        let folder = self.folder()?;
+        let files = self.files()?;
         // Creates the folder, private to its owner.
-        blocking(move || folder.sync()).await?;
-        let path = self.backups.join(name);
-        let Some((first, _)) = stores.first() else { return Ok(0) };
-        let mut exporter = sealed(&path, first).await?;
-        for (store, range) in stores {
-            exporter.add(store, *range, |_| {}).await?;
-        }
+        blocking(move || files.0.sync()).await?;
+        let mut exporter = sealed(&self.backups.join(name.file_name()), store).await?;
+        exporter.add(store, range, |_| {}).await?;
         Ok(exporter.finish().await?.skipped.len())
     }
 
-    fn folder(&self) -> Result<FsDirectory> {
-        FsDirectory::new(&self.backups, &[])
+    fn files(&self) -> Result<BackupFiles> {
+        Ok(BackupFiles(Arc::new(FsDirectory::new(&self.backups, &[])?)))
     }
 
-    /// The names of backups of one kind, oldest first.
-    async fn names(&self, kind: &'static str) -> Result<Vec<String>> {
-        let folder = self.folder()?;
-        blocking(move || {
-            let mut names = Vec::new();
-            folder.list(&mut |name, entry| {
-                if let Ok(name) = str::from_utf8(name)
-                    && entry == EntryKind::File
-                    && name.starts_with(kind)
-                    && name.ends_with(ENDING)
-                {
-                    names.push(name.to_owned());
-                }
-            })?;
-            names.sort_unstable();
-            Ok(names)
-        })
-        .await
+    /// All backups, the daily ones first, from the oldest on.
+    async fn names(&self) -> Result<Vec<BackupName>> {
+        let files = self.files()?;
+        blocking(move || files.list()).await
     }
 
-    async fn delete_all(&self, names: Vec<String>) -> Result<()> {
-        let folder = self.folder()?;
-        blocking(move || names.iter().try_for_each(|name| folder.remove(name))).await
+    async fn delete_all(&self, names: Vec<BackupName>) -> Result<()> {
+        let files = self.files()?;
+        blocking(move || files.delete(&names)).await
     }
 }
 
@@ -152,12 +141,6 @@ async fn beside(store: &FileConversationStore) -> Result<usize> {
     let is_in_none =
         |kind: &FindingKind| kind.is_problem() || matches!(kind, FindingKind::Quarantined { .. });
     Ok(found.filter(|finding| is_in_none(&finding.kind)).count())
-}
-
-/// The number in the name of a removed context's backup; `None` if the name has another form.
-fn removed_at(name: &str) -> Option<i64> {
-    let (number, _) = name.strip_prefix(REMOVED)?.split_once('-')?;
-    number.parse().ok()
 }
 
 async fn sealed(path: &Path, store: &FileConversationStore) -> Result<Exporter> {

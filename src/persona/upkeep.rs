@@ -17,9 +17,9 @@ use crate::store::{ConversationStore, FileConversationStore, Profile};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaintenanceReport {
-    /// The daily backup, if one was made.
-    pub backup: Option<PathBuf>,
-    /// The number of files that it lacks because they could not be read. Older backups are kept then.
+    /// The daily backups that were made: one of each context, and one of the presets.
+    pub backups: Vec<PathBuf>,
+    /// The number of files that they lack because they could not be read. Older backups are kept then.
     pub unread: usize,
     /// The removed contexts, each with its backup.
     pub removed: Vec<(String, PathBuf)>,
@@ -28,7 +28,7 @@ pub struct MaintenanceReport {
 }
 
 impl PersonaRegistry {
-    /// Makes the daily backup if there is none of today. Removes the contexts that an earlier call found deleted or
+    /// Makes the daily backups that are not there yet. Removes the contexts that an earlier call found deleted or
     /// expired, long enough ago. Call it at least once a day.
     ///
     /// # Errors
@@ -38,10 +38,9 @@ impl PersonaRegistry {
         blocking(move || purge_all(&FsDirectory::new(&root, &[])?)).await?;
         let now = self.clock().now();
         let mut done = MaintenanceReport::default();
-        if let Some((name, unread)) = self.back_up_daily(&now).await? {
-            done.backup = Some(self.backups.join(name));
-            done.unread = unread;
-        }
+        let (made, unread) = self.back_up_daily(&now).await?;
+        done.backups = made.iter().map(|name| self.backups.join(name.file_name())).collect();
+        done.unread = unread;
         let days = i64::from(self.limits.remove_after_days);
         let grace = SignedDuration::from_hours(24 * days);
         for context in self.list().await?.contexts {

@@ -3,6 +3,7 @@
 pub(crate) mod artifact_contents;
 pub(crate) mod artifact_files;
 pub(crate) mod artifact_measure;
+pub(crate) mod backup_files;
 pub(crate) mod conversation_folders;
 pub(crate) mod decoder;
 pub(crate) mod document;
@@ -26,7 +27,8 @@ use zeroize::Zeroizing;
 use crate::crypto::{AssociatedData, EncryptionKey, Envelope, Malformed, Scratch, SealingKey};
 use crate::directory::{Directory, EntryKind, LOCK};
 use crate::error::{Error, Result};
-use crate::scope::Scope;
+use crate::scope::{BACKUPS, Scope};
+use crate::store::folder::backup_files::BackupFiles;
 use crate::store::folder::keyring::cache::KeyringCache;
 use crate::store::folder::keyring::{KeyLookup, Keyring, holds_records};
 use crate::store::record::encoding::StoredMessage;
@@ -53,6 +55,7 @@ pub(crate) struct Folder {
     /// Segments of the search index.
     pub(crate) recall: Arc<dyn Directory>,
     pub(crate) root: Arc<dyn Directory>,
+    pub(crate) backups: BackupFiles,
     pub(crate) scope: Arc<Scope>,
     vault: Arc<KeyringCache>,
     /// The retention limits if the settings have none.
@@ -136,6 +139,7 @@ impl Folder {
             [PACKS, SNAPSHOTS, ARTIFACTS, RECALL].map(|name| directory.folder(name));
         let (vault, scope) = (Arc::new(KeyringCache::new(keys)), Arc::new(scope));
         let retention = Retention::FOREVER;
+        let backups = BackupFiles(root.folder(BACKUPS));
         Self {
             directory,
             packs,
@@ -143,6 +147,7 @@ impl Folder {
             artifacts,
             recall,
             root,
+            backups,
             scope,
             vault,
             retention,

@@ -56,13 +56,14 @@ async fn a_backup_just_made_stays_also_where_the_clock_was_set_back() {
     let registry = registry(root.path(), &clock);
     let (one, other) = (make(&registry, &clock).await, make(&registry, &clock).await);
     let later = (0..100).map(|n| format!("removed-1999999999{n:03}-x.sottovoce"));
-    let later = later.chain((1..8).map(|n| format!("daily-2033-05-1{n}.sottovoce")));
+    let later = later.chain((1..8).map(|n| format!("daily-2033-05-1{n}-x.sottovoce")));
     fill(registry.backup_folder(), later);
     let backup = registry.remove(&one).await.unwrap();
     let next = registry.remove(&other).await.unwrap();
     assert!(backup.exists() && next.exists() && backup < next);
     make(&registry, &clock).await;
-    assert!(registry.maintain().await.unwrap().backup.unwrap().exists());
+    let made = registry.maintain().await.unwrap().backups;
+    assert!(made.len() == 1 && made[0].exists());
 }
 
 #[tokio::test]
@@ -97,7 +98,7 @@ async fn backups_from_before_a_contexts_settings_were_damaged_stay() {
     limits.daily_backups = 2;
     let whole = registry(root.path(), &clock).limits(limits);
     let (damaged, _) = (make(&whole, &clock).await, make(&whole, &clock).await);
-    let first = whole.maintain().await.unwrap().backup.unwrap();
+    let first = whole.maintain().await.unwrap().backups;
     let settings = root.path().join("conversations").join(damaged).join("profile");
     std::fs::write(settings, b"damaged").unwrap();
     let registry = registry(root.path(), &clock).limits(limits);
@@ -105,7 +106,41 @@ async fn backups_from_before_a_contexts_settings_were_damaged_stay() {
         clock.advance(days(1));
         assert_eq!(registry.maintain().await.unwrap().unread, 1);
     }
-    assert!(first.exists());
+    assert!(first.len() == 2 && first.iter().all(|backup| backup.exists()));
+}
+
+#[tokio::test]
+async fn what_is_forgotten_goes_from_the_backups_that_the_store_makes_and_others_stay() {
+    let clock = clock();
+    for elsewhere in [false, true] {
+        let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut registry = registry(root.path(), &clock);
+        if elsewhere {
+            registry = registry.backups(other.path());
+        }
+        let (one, two) = (make(&registry, &clock).await, make(&registry, &clock).await);
+        let before = registry.maintain().await.unwrap().backups;
+        let store = registry.open(&one).await.unwrap();
+        let plan = store.plan_forget(&[1..=1]).await.unwrap();
+        assert_eq!(plan.backups.len(), 1, "{plan:?}");
+        let report = store.forget_planned(&plan).await.unwrap();
+        assert_eq!((report.removed, report.left), (vec![1], Vec::new()));
+        let left: Vec<_> = before.iter().filter(|backup| backup.exists()).collect();
+        assert!(left.len() == 1 && left[0].to_str().unwrap().contains(&two), "{left:?}");
+        // The same day another one is made, which has only what is left.
+        let anew = registry.maintain().await.unwrap().backups;
+        assert!(anew.len() == 1 && anew[0].to_str().unwrap().contains(&one), "{anew:?}");
+        let restored = tempfile::tempdir().unwrap();
+        let path = restored.path().to_owned();
+        let key = || EncryptionKey::from_secret(SECRET).unwrap();
+        let open: OpenStore = Box::new(move |scope| {
+            let (options, path) = (StoreOptions::new(key()).scope(scope), path.clone());
+            Box::pin(async move { options.open(path).await })
+        });
+        Backup::new(&anew[0]).key(key()).import(open, |_| {}, |_| {}).await.unwrap();
+        let there = PersonaRegistry::new(restored.path(), StoreOptions::new(key()));
+        assert_eq!(there.get(&one).await.unwrap().messages, 0);
+    }
 }
 
 #[tokio::test]
@@ -168,11 +203,9 @@ async fn two_that_look_after_contexts_at_once_do_not_stop_each_other() {
         let removed = [here.unwrap().removed, there.unwrap().removed].concat();
         assert!(removed.iter().all(|(_, backup)| backup.exists()));
         for id in ids {
-            let is_left = one.get(&id).await.is_ok();
-            assert_eq!(
-                removed.iter().filter(|(gone, _)| *gone == id).count(),
-                usize::from(!is_left)
-            );
+            let left = one.get(&id).await;
+            let times = removed.iter().filter(|(gone, _)| *gone == id).count();
+            assert_eq!(times, usize::from(left.is_err()), "{left:?}");
         }
     }
 }
@@ -183,7 +216,7 @@ async fn a_context_that_lost_its_settings_is_one_again_once_a_backup_is_imported
     let clock = clock();
     let whole = registry(root.path(), &clock);
     let id = make(&whole, &clock).await;
-    let backup = whole.maintain().await.unwrap().backup.unwrap();
+    let backup = whole.maintain().await.unwrap().backups.remove(0);
     say(&whole, &id, &clock).await;
     std::fs::write(root.path().join("conversations").join(&id).join("profile"), b"?").unwrap();
     let (path, time): (_, Arc<dyn Clock>) = (root.path().to_owned(), clock.clone());
@@ -210,7 +243,10 @@ async fn a_context_that_was_forgotten_whole_comes_back_with_no_backup() {
     let clock = clock();
     let registry = registry(root.path(), &clock);
     let id = make(&registry, &clock).await;
-    let backup = registry.maintain().await.unwrap().backup.unwrap();
+    let made = registry.maintain().await.unwrap().backups.remove(0);
+    // Somebody took it elsewhere: those here go with the words.
+    let backup = root.path().join("copy");
+    std::fs::copy(made, &backup).unwrap();
     let store = registry.store(&id).await.unwrap();
     store.forget(&[1..=1]).await.unwrap();
     store.change_profile(Box::new(sottovoce::store::Profile::clear_metadata)).await.unwrap();

@@ -339,14 +339,14 @@ async fn one_backup_is_made_a_day_and_the_oldest_go() {
     let mut limits = PersonaLimits::default();
     limits.daily_backups = 3;
     let registry = registry(root.path(), &clock).limits(limits);
-    assert_eq!(registry.maintain().await.unwrap().backup, None, "there is nothing to back up");
+    assert_eq!(registry.maintain().await.unwrap().backups.len(), 0, "there is nothing to back up");
     let preset = Preset::new("DJ", Persona::new("You play music."));
     registry.create_preset(preset).await.unwrap();
     let id = registry.create(mira()).await.unwrap().id;
     for _ in 0..6 {
         let done = registry.maintain().await.unwrap();
-        assert!(done.backup.is_some() && done.unread == 0, "{done:?}");
-        assert_eq!(registry.maintain().await.unwrap().backup, None);
+        assert!(done.backups.len() == 2 && done.unread == 0, "{done:?}");
+        assert_eq!(registry.maintain().await.unwrap().backups.len(), 0);
         clock.advance(days(1));
         say(&registry, &id, &clock, "Another day").await;
     }
@@ -359,21 +359,29 @@ async fn one_backup_is_made_a_day_and_the_oldest_go() {
     };
     let names = list(registry.backup_folder());
     let days = ["2025-08-27", "2025-08-28", "2025-08-29"];
-    assert_eq!(names, days.map(|day| format!("daily-{day}.sottovoce")));
+    let expected =
+        days.map(|day| [format!("daily-{day}-{id}.sottovoce"), format!("daily-{day}.sottovoce")]);
+    assert_eq!(names, expected.as_flattened());
     // A check finds nothing foreign about them.
     let default = StoreOptions::new(key()).open(root.path()).await.unwrap();
     assert_eq!(default.verify(|_| {}).await.unwrap().findings, []);
     // They are sealed, and restore presets and contexts into an empty store.
-    let file = registry.backup_folder().join(&names[2]);
-    let bytes = std::fs::read(&file).unwrap();
-    assert!(!bytes.windows(4).any(|window| window == b"Mira" || window == b"musi"));
+    let files = [&names[4], &names[5]].map(|name| registry.backup_folder().join(name));
+    for file in &files {
+        let bytes = std::fs::read(file).unwrap();
+        assert!(!bytes.windows(4).any(|window| window == b"Mira" || window == b"musi"));
+    }
     let anew = tempfile::tempdir().unwrap();
     let (path, time) = (anew.path().to_owned(), Arc::clone(&clock) as Arc<dyn Clock>);
-    let open: sottovoce::import::OpenStore = Box::new(move |scope| {
+    for file in files {
         let (path, time) = (path.clone(), Arc::clone(&time));
-        Box::pin(async move { StoreOptions::new(key()).clock(time).scope(scope).open(path).await })
-    });
-    Backup::new(file).key(key()).import(open, |_| {}, |_| {}).await.unwrap();
+        let open: sottovoce::import::OpenStore = Box::new(move |scope| {
+            let options = StoreOptions::new(key()).clock(Arc::clone(&time)).scope(scope);
+            let path = path.clone();
+            Box::pin(async move { options.open(path).await })
+        });
+        Backup::new(file).key(key()).import(open, |_| {}, |_| {}).await.unwrap();
+    }
     let there = self::registry(anew.path(), &clock);
     assert_eq!(there.presets().await.unwrap()[6].name, "DJ");
     assert_eq!(there.get(&id).await.unwrap().messages, 5);

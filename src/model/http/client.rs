@@ -205,7 +205,7 @@ fn address(text: &str) -> Result<Url> {
         "http" => {}
         "https" if cfg!(feature = "tls") => {}
         "https" => {
-            let reason = "https is not built in; build with the feature `tls`, or use http";
+            let reason = "https is not built in; build with the feature `tls` (`https-client` of the command line), or use http";
             return Err(unusable(reason.into()));
         }
         _ => return Err(unusable("must begin with http:// or https://".into())),

@@ -83,7 +83,7 @@ impl StoreOptions {
         for place in conversation_folders(root, &mut Vec::new())? {
             if is_written(&*place.directory)? {
                 let listed = self.listed_as(root, &place)?;
-                let inventory = baseline::take(&self.reader_of(root, &place).folder, &|_| {})?;
+                let inventory = baseline::take(&self.reader_of(root, &place)?.folder, &|_| {})?;
                 conversations.push(ListedInventory { listed, inventory });
             }
         }
@@ -102,7 +102,7 @@ impl StoreOptions {
                 there.push(place);
             }
         }
-        let catalog = self.catalog(root);
+        let catalog = self.catalog(root)?;
         let off_the_list = catalog.reader.load(0)?.erased;
         for ListedInventory { listed, inventory } in &earlier.conversations {
             let of = |scope: &Scope| scope.parts().iter().eq(inventory.scope.iter());
@@ -113,7 +113,7 @@ impl StoreOptions {
                 }
                 continue;
             };
-            let reader = self.reader_of(root, place);
+            let reader = self.reader_of(root, place)?;
             let below = place.below.trim_end_matches('/');
             for mut finding in baseline::compare(&reader.folder, inventory, &|_| {})? {
                 finding.file = Some(if below.is_empty() { "default" } else { below }.to_owned());

@@ -45,7 +45,7 @@ impl StoreOptions {
     }
 
     pub(crate) fn check_catalog(&self, root: &Arc<dyn Directory>) -> Result<Report> {
-        let catalog = self.catalog(root);
+        let catalog = self.catalog(root)?;
         let mut report = Report::default();
         if is_written(&*catalog.reader.folder.directory)? {
             report = verify(&catalog.reader.folder, &|_| {})?;
@@ -72,7 +72,7 @@ impl StoreOptions {
     }
 
     fn accept_catalog(&self, root: &Arc<dyn Directory>) -> Result<Vec<Finding>> {
-        let mut catalog = self.catalog(root);
+        let mut catalog = self.catalog(root)?;
         let wrong = self.compare_catalog(root, &catalog)?;
         for (scope, finding) in &wrong {
             match (&finding.kind, scope.parse()) {
@@ -84,10 +84,10 @@ impl StoreOptions {
         Ok(wrong.into_iter().map(|(_, finding)| finding).collect())
     }
 
-    pub(super) fn catalog(&self, root: &Arc<dyn Directory>) -> Catalog {
-        let (reader, writer) =
-            self.clone().scope(Scope::Catalog).assemble(Arc::clone(root), root.folder(CATALOG));
-        Catalog { reader, writer }
+    pub(super) fn catalog(&self, root: &Arc<dyn Directory>) -> Result<Catalog> {
+        let options = self.clone().scope(Scope::Catalog);
+        let (reader, writer) = options.assemble(Arc::clone(root), root.folder(CATALOG))?;
+        Ok(Catalog { reader, writer })
     }
 
     /// Conversations that are listed but missing, or that were listed once but no longer are. The scope is given as
@@ -124,7 +124,7 @@ impl StoreOptions {
         root: &Arc<dyn Directory>,
         place: &ConversationFolder,
     ) -> Result<u64> {
-        Ok(match self.reader_of(root, place).folder.head()?.1 {
+        Ok(match self.reader_of(root, place)?.folder.head()?.1 {
             HeadState::Known(head) => head.listed(),
             HeadState::Absent | HeadState::Damaged => 0,
         })
@@ -134,9 +134,9 @@ impl StoreOptions {
         &self,
         root: &Arc<dyn Directory>,
         place: &ConversationFolder,
-    ) -> Arc<Reader> {
+    ) -> Result<Arc<Reader>> {
         let options = self.clone().scope(place.scope.clone());
-        options.assemble(Arc::clone(root), Arc::clone(&place.directory)).0
+        Ok(options.assemble(Arc::clone(root), Arc::clone(&place.directory))?.0)
     }
 }
 

@@ -214,7 +214,7 @@ impl Rekey {
         for place in conversation_folders::conversation_folders(root, &mut left)? {
             let (reader, writer) = self
                 .options(place.scope.clone())
-                .assemble(Arc::clone(root), Arc::clone(&place.directory));
+                .assemble(Arc::clone(root), Arc::clone(&place.directory))?;
             if let Some(size) = conversation::size(&reader.folder)? {
                 total = total.saturating_add(size);
                 conversations.push((place, Conversation::new(reader, writer)));

@@ -14,6 +14,7 @@ use crate::message::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::file_store::{FileConversationStore, blocking};
 use crate::store::folder::Folder;
+use crate::store::folder::backup_files::BackupFiles;
 use crate::store::read::reader::Reader;
 use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::retention::Retention;
@@ -34,6 +35,7 @@ pub struct StoreOptions {
     loose_files: usize,
     threads: Option<usize>,
     retention: Retention,
+    backups: Option<PathBuf>,
 }
 
 impl StoreOptions {
@@ -51,6 +53,7 @@ impl StoreOptions {
             loose_files: 64,
             threads: None,
             retention: Retention::FOREVER,
+            backups: None,
         }
     }
 
@@ -127,6 +130,14 @@ impl StoreOptions {
         self
     }
 
+    /// Sets the folder with the backups of conversations with a persona, if it is not `backups` in the store's own. What is
+    /// forgotten goes from there too.
+    #[must_use]
+    pub fn backups(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.backups = Some(folder.into());
+        self
+    }
+
     /// The clock.
     pub(crate) fn time(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
@@ -162,7 +173,7 @@ impl StoreOptions {
     ) -> Result<FileConversationStore> {
         let slow = self.keys.iter().any(|key| key.needs_salt());
         let (clock, redactor) = (Arc::clone(&self.clock), self.redactor.clone());
-        let (reader, writer) = self.assemble(root, directory);
+        let (reader, writer) = self.assemble(root, directory)?;
         if slow {
             let reader = Arc::clone(&reader);
             blocking(move || reader.check()).await?;
@@ -178,11 +189,14 @@ impl StoreOptions {
         self,
         root: Arc<dyn Directory>,
         directory: Arc<dyn Directory>,
-    ) -> (Arc<Reader>, Writer) {
-        let folder = Folder::new(root, directory, self.scope, self.keys)
+    ) -> Result<(Arc<Reader>, Writer)> {
+        let mut folder = Folder::new(root, directory, self.scope, self.keys)
             .finding_keys_in(self.key_files)
             .read_by(self.threads)
             .keeping(self.retention);
+        if let Some(backups) = self.backups {
+            folder.backups = BackupFiles(Arc::new(FsDirectory::new(&backups, &[])?));
+        }
         let reader = Arc::new(Reader::new(folder, Arc::clone(&self.clock)));
         let writer = Writer::new(
             Arc::clone(&reader),
@@ -194,6 +208,6 @@ impl StoreOptions {
             },
             Compactor::keeping(self.loose_files),
         );
-        (reader, writer)
+        Ok((reader, writer))
     }
 }

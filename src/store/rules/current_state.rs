@@ -66,6 +66,11 @@ pub(crate) trait CurrentState: Sync {
         is_whole: bool,
     ) -> impl Future<Output = Result<Vec<String>>> + Send;
 
+    /// The backups that the store has made of this conversation, as far as they can be seen now.
+    fn backups(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The limits in force.
     fn retention(&self) -> Retention {
         self.profile().retention.unwrap_or(self.default_retention())

@@ -154,6 +154,9 @@ impl Prepared {
         .await?;
         plan.finish((&related, &hidden), &state.vacant(), state.profile(), &snapshots);
         plan.artifacts = state.artifacts_of(&refs, plan.is_whole).await?;
+        if !plan.is_nothing() {
+            plan.backups = state.backups();
+        }
         Ok(Self { plan, snapshots, unread, related, restored, refs })
     }
 

@@ -44,6 +44,8 @@ pub struct ForgetPlan {
     pub proposed_title: bool,
     /// The artifacts that are deleted.
     pub artifacts: Vec<String>,
+    /// The backups that the store has made of this conversation by itself: files in the folder of backups.
+    pub backups: Vec<String>,
     /// Whether the title, tags, notes and costs are removed: only with the whole conversation.
     pub description: bool,
     /// Whether this is a persona conversation, which keeps its name, character and limits.
@@ -147,6 +149,7 @@ impl ForgetPlan {
             && self.summaries <= announced.summaries
             && (announced.proposed_title || !self.proposed_title)
             && all(&self.artifacts, [&announced.artifacts, &[]])
+            && all(&self.backups, [&announced.backups, &[]])
             && (announced.description || !self.description)
             && (self.keeps_context || !announced.keeps_context)
     }

@@ -41,6 +41,8 @@ pub(crate) fn carry_out(
         unread.clear();
     }
     forgotten.left.append(&mut unread);
+    let left = committer.folder.backups.of(&committer.folder.scope).unwrap_or_default();
+    forgotten.left.extend(left.iter().map(|name| FindingKind::Leftover.in_file(name.file_name())));
     forgotten.snapshots = withdrawn;
     forgotten.plan = plan;
     tracing::info!(removed = forgotten.removed.len(), "forgot");
@@ -147,7 +149,20 @@ pub(crate) fn erase_surveyed(
 fn settle(committer: &Committer<'_>, tail: &mut Tail, refs: &MessageRefs) -> Result<()> {
     let committer = &committer.with_reserve();
     import_tombstones::note(committer, tail, &refs.tombstones)?;
-    artifacts::delete(committer, tail, refs.moved.iter().map(String::as_str))
+    artifacts::delete(committer, tail, refs.moved.iter().map(String::as_str))?;
+    if !refs.wanted.is_empty() {
+        delete_backups(committer.folder);
+    }
+    Ok(())
+}
+
+/// Deletes the backups that the store has made of this conversation, which hold the words. The next ones are made without. They may
+/// be on a disk that is not there now; nobody waits for it.
+fn delete_backups(folder: &Folder) {
+    let deleted = folder.backups.of(&folder.scope).and_then(|names| folder.backups.delete(&names));
+    if let Err(error) = deleted {
+        tracing::warn!(%error, "could not delete the backups of what is forgotten");
+    }
 }
 
 /// Finishes forgettings whose writer was interrupted, and removes forgotten files that came back.

@@ -1,6 +1,7 @@
 //! The state of a conversation for the holder of its lock, who has the newest tail. Nothing here waits.
 
 use crate::error::Result;
+use crate::store::folder::backup_files::BackupName;
 use crate::store::folder::{Folder, snapshot_files};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
@@ -108,6 +109,12 @@ impl CurrentState for LockedState<'_> {
             true => profile.artifacts().map(str::to_owned).collect(),
             false => refs.artifacts(profile),
         })
+    }
+
+    fn backups(&self) -> Vec<String> {
+        let folder = &self.reader.folder;
+        let names = folder.backups.of(&folder.scope).unwrap_or_default();
+        names.iter().map(BackupName::file_name).collect()
     }
 }
 

@@ -35,13 +35,10 @@ impl Writer {
             Ok(())
         });
         if removed {
-            // Ignore errors of the lock: another process may have deleted it with the folder.
-            purge(&*parent)?;
-            // Empty parent folders would still name a guild and a channel.
-            while let Some(name) = below.pop().filter(|_| !below.is_empty()) {
-                let parent =
-                    below.iter().fold(Arc::clone(&folder.root), |at, name| at.folder(name));
-                parent.remove_folder(&name)?;
+            // Ignore errors of the lock: another process may have deleted it with the folder. It may be purging too; what is
+            // left is deleted by the next upkeep.
+            if let Err(error) = purge(&*parent).and_then(|()| leave_parents(&folder.root, below)) {
+                tracing::warn!(%error, "could not delete all of a removed conversation");
             }
             return Ok(true);
         }
@@ -90,6 +87,15 @@ impl Writer {
         }
         Ok(is_gone)
     }
+}
+
+/// Removes the folders above a conversation, if they are empty: they would still name a guild and a channel.
+fn leave_parents(root: &Arc<dyn Directory>, mut below: Vec<String>) -> Result<()> {
+    while let Some(name) = below.pop().filter(|_| !below.is_empty()) {
+        let parent = below.iter().fold(Arc::clone(root), |at, name| at.folder(name));
+        parent.remove_folder(&name)?;
+    }
+    Ok(())
 }
 
 /// Deletes removed conversations, including those of interrupted runs.

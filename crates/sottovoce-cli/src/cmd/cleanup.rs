@@ -252,20 +252,20 @@ async fn maintain(session: &Session, config: &Config) -> Result<(), Failure> {
     }
     let removed = done.removed.iter().map(|(id, backup)| object!("id": id, "backup": backup));
     let row = object!(
-        "backup": done.backup, "unread": done.unread, "removed": removed.collect::<Vec<_>>(),
+        "backups": done.backups, "unread": done.unread, "removed": removed.collect::<Vec<_>>(),
         "kept": done.kept,
     );
     Ok(output::json(&object!("contexts": row))?)
 }
 
 fn say(done: &MaintenanceReport) {
-    if let Some(backup) = &done.backup {
-        output::note(&format!("backed up the contexts: {}", backup.display()));
+    if let Some(folder) = done.backups.first().and_then(|backup| backup.parent()) {
+        output::note(&format!("backed up the contexts in {}", folder.display()));
     }
     if done.unread > 0 {
         let files = output::counted(done.unread as u64, "file");
         output::warning(&format!(
-            "the backup lacks {files} that cannot be read, so that older ones are kept; \
+            "the backups lack {files} that cannot be read, so that older ones are kept; \
              `sottovoce verify --all` names them"
         ));
     }

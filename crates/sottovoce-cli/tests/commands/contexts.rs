@@ -410,7 +410,7 @@ fn cleanup_backs_contexts_up_once_a_day_and_removes_what_is_long_over() {
     let kept = made_hours_ago(&home, "Newer", 8 * 24);
     let cleaned = rows(&home.run(&["cleanup", "--json"]));
     let done = &cleaned[0]["contexts"];
-    assert!(Path::new(done["backup"].as_str().unwrap()).is_file());
+    assert!(Path::new(done["backups"][0].as_str().unwrap()).is_file());
     assert_eq!(done["removed"][0]["id"], *gone);
     assert!(Path::new(done["removed"][0]["backup"].as_str().unwrap()).is_file());
     assert_eq!((&done["unread"], &done["kept"]), (&0.into(), &serde_json::json!([])));

@@ -53,6 +53,7 @@ fn also(plan: &ForgetPlan) -> Vec<String> {
         (plan.deleted_snapshots.len(), "delete", "snapshot"),
         (plan.closed_snapshots.len(), "record as unreadable", "snapshot"),
         (plan.artifacts.len(), "delete", "artifact"),
+        (plan.backups.len(), "delete", "backup of it"),
     ];
     let parts = parts.iter().filter(|(number, ..)| *number > 0);
     let mut also: Vec<String> = parts
@@ -126,6 +127,12 @@ pub(crate) fn done(forgotten: &ForgetReport) {
     if !plan.artifacts.is_empty() {
         output::note(&format!("deleted {} for ever", all(plan.artifacts.len(), "artifact")));
     }
+    if !plan.backups.is_empty() {
+        output::note(&format!(
+            "deleted {} that held it; the next daily backup is made without",
+            all(plan.backups.len(), "backup")
+        ));
+    }
     if gone > 0 && !plan.is_whole() {
         output::note(&format!("recorded {} as gone", output::counted(gone, "number")));
     }
@@ -143,6 +150,7 @@ pub(crate) fn json(forgotten: &ForgetReport) -> io::Result<()> {
         // How many snapshots were changed and deleted.
         "snapshots": forgotten.snapshots, "snapshotsDeleted": plan.deleted_snapshots.len(),
         "summaries": plan.summaries, "artifacts": plan.artifacts.len(),
+        "backups": plan.backups.len(),
         "left": FindingRow::all(&forgotten.left),
     ))
 }
