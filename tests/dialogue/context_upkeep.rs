@@ -262,3 +262,21 @@ async fn a_context_that_was_forgotten_whole_comes_back_with_no_backup() {
     assert!(registry.get(&id).await.is_err());
     assert!(store.profile().await.unwrap().title.is_none());
 }
+
+#[tokio::test]
+async fn a_conversation_that_is_kept_for_ever_says_no_date_in_a_hundred_years() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let mut persona = Persona::new("You are Mira.");
+    assert!(!persona.is_lasting());
+    persona.expiry_days = *Persona::EXPIRY_DAYS.end();
+    assert!(persona.is_lasting());
+    let id = registry.create(NewPersonaConversation::new("Mira", persona)).await.unwrap().id;
+    say(&registry, &id, &clock).await;
+    let stats = registry.store(&id).await.unwrap().stats().await.unwrap();
+    assert_eq!((stats.expires_at, stats.expires_in), (None, None));
+    let week = make(&registry, &clock).await;
+    let stats = registry.store(&week).await.unwrap().stats().await.unwrap();
+    assert_eq!(stats.expires_in, Some(7 * 24 * 3600 * 1000));
+}

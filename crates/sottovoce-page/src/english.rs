@@ -77,7 +77,7 @@ texts! {
     PEOPLE = "People"; ROOMS = "Rooms"; CONTEXTS = "Contexts"; CONTEXT = "context";
     NOTHING_SAID = "Nothing was said yet."; SAY_SOMETHING = "Say something";
     NONE_MATCH = "No conversation has all of this."; LAST_SAID = "last"; EXPIRES = "expires"; EXPIRED = "expired";
-    KEPT = "kept for ever"; GO_TO_DAY = "Day"; GO = "Go"; SEARCH_HERE = "Search here"; OLDER = "Older";
+    KEPT = "kept for ever"; KEPT_TILL_EXPIRY = "kept until it expires"; GO_TO_DAY = "Day"; GO = "Go"; SEARCH_HERE = "Search here"; OLDER = "Older";
     NEWER = "Newer"; NEWEST = "Newest"; NOTHING_HERE = "Nothing was said here yet."; MESSAGE = "message";
     TOOL_RESULT = "Result";
     MOVED_TO_ARTIFACT = "Its text is kept as an artifact";

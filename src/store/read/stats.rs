@@ -29,7 +29,7 @@ pub struct Stats {
     /// The last visible message's time.
     #[serde(rename = "lastAt")]
     pub last: Option<Timestamp>,
-    /// When the conversation expires: by its limits or as a persona conversation.
+    /// When the conversation expires: by its limits or as a persona conversation. `None` if it never does.
     pub expires_at: Option<Timestamp>,
     /// The milliseconds until then; 0 if it has expired.
     pub expires_in: Option<i64>,
@@ -60,7 +60,9 @@ pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
     };
     let last = tail.last_said();
     let by_limits = last.and_then(|last| tail.retention.expiry(last));
-    let as_context = tail.profile.assigned_persona.as_ref().map(|assigned_persona| {
+    let expiring = tail.profile.assigned_persona.as_ref();
+    let expiring = expiring.filter(|assigned_persona| !assigned_persona.persona.is_lasting());
+    let as_context = expiring.map(|assigned_persona| {
         assigned_persona.expires_at(
             last.map_or(assigned_persona.updated_at, |last| last.max(assigned_persona.updated_at)),
         )

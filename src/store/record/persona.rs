@@ -49,6 +49,11 @@ impl Persona {
     /// The limits of [`expiry_days`](Self::expiry_days).
     pub const EXPIRY_DAYS: RangeInclusive<u32> = 1..=36_500;
 
+    /// Whether its conversation never expires: its [`expiry_days`](Self::expiry_days) are the most there are.
+    pub fn is_lasting(&self) -> bool {
+        self.expiry_days == *Self::EXPIRY_DAYS.end()
+    }
+
     /// A persona with this system prompt and default values: temperature 0.7, answers of at most 1,000 tokens, 15,000
     /// tokens of history, which suits a window of 16,384 tokens, and expiry after 7 days.
     pub fn new(system_prompt: impl Into<String>) -> Self {

@@ -160,7 +160,11 @@ pub(crate) fn kept(stats: &Stats) -> String {
         .map(|most| en::at_most(&counted(most.get().into(), en::MESSAGES)));
     let ttl = stats.retention.ttl_seconds.map(|ttl| en::kept_for(&duration(ttl.get())));
     let both: Vec<String> = [most, ttl].into_iter().flatten().collect();
-    if both.is_empty() { en::KEPT.to_owned() } else { both.join(", ") }
+    match stats.expires_at {
+        _ if !both.is_empty() => both.join(", "),
+        None => en::KEPT.to_owned(),
+        Some(_) => en::KEPT_TILL_EXPIRY.to_owned(),
+    }
 }
 
 impl Row {

@@ -24,7 +24,7 @@ pub(super) async fn section(room: &Room) -> Result<Markup, Failure> {
 
 fn assigned_form(room: &Room, assigned: &AssignedPersona) -> Markup {
     let persona = &assigned.persona;
-    let days = Some(persona.expiry_days).filter(|days| days != Persona::EXPIRY_DAYS.end());
+    let days = Some(persona.expiry_days).filter(|_| !persona.is_lasting());
     let days = days.map(|days| days.to_string()).unwrap_or_default();
     html! {
         form.settings method="post" action=(link::of("settings", &room.scope)) {
