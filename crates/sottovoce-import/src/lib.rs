@@ -59,5 +59,3 @@ pub use llm_generator::LlmGeneratorDatabase;
 pub use mimir::MimirFolder;
 pub use openai::OpenAiExport;
 pub use reader::Reader;
-#[cfg(feature = "sqlite")]
-pub use sqlite::leftover_copies;

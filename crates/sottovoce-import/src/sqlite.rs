@@ -1,8 +1,6 @@
-//! Reads SQLite databases from a private copy, because SQLite would write beside the original. The copy is in memory.
-//! A very large database is copied to files, which are unlinked as soon as they are open.
+//! Reads SQLite databases from a private copy in memory, because SQLite would write beside the original.
 
 mod image;
-mod scratch;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,23 +11,10 @@ use sottovoce::import::Refusal;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use sottovoce::{Error, Result};
 
-use self::image::Image;
-use self::scratch::Scratch;
 use crate::source::{Folder, SourceFile};
 
-/// The name of the copy.
-const COPY: &str = "copy";
-/// The suffixes of files beside a database that is in use or was not closed.
-const BESIDE: [&str; 2] = ["-wal", "-journal"];
 /// How often a changing database is copied before giving up.
 const ATTEMPTS: usize = 5;
-const CHANGING: &str = "it keeps changing while it is read";
-
-/// Finds folders with a plain copy of a database that a killed import left behind. The next import of a database
-/// removes them.
-pub fn leftover_copies() -> Vec<PathBuf> {
-    scratch::leftovers()
-}
 
 /// A database of another system. Its contents are not trusted.
 #[derive(Debug)]
@@ -44,16 +29,8 @@ impl Sqlite {
         let path = folder.path().join(file);
         let gone = || Error::io("open the file", &path, std::io::ErrorKind::NotFound.into());
         let original = folder.open(file)?.ok_or_else(gone)?;
-        scratch::sweep();
         let refused = |error| refusal(&path, &error);
-        let (connection, copy) = match in_memory(folder, file, &original)? {
-            Some(connection) => (connection, None),
-            None => {
-                let copy = copied(folder, file, &original)?;
-                (Connection::open_with_flags(copy.file(COPY), flags()), Some(copy))
-            }
-        };
-        let connection = connection.map_err(refused)?;
+        let connection = in_memory(folder, file, &original)?.map_err(refused)?;
         // An exclusive lock keeps SQLite from opening files beside it by name.
         let settings = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; \
                         PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;";
@@ -61,8 +38,6 @@ impl Sqlite {
         let looked: rusqlite::Result<i64> =
             connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0));
         looked.map_err(refused)?;
-        // An open database needs no name. Once it is unlinked, no plain text stays behind, however this process ends.
-        drop(copy);
         Ok(Self { connection, path })
     }
 
@@ -93,12 +68,12 @@ impl Sqlite {
         read().map_err(|error| self.refusal(&error))
     }
 
-    /// A `SELECT` of a table's columns. A column that an older version lacks is NULL. `None` if one of the first
-    /// `needed` columns is missing.
+    /// A `SELECT` of a table's columns, whose names are separated by spaces. A column that an older version lacks is NULL.
+    /// `None` if one of the first `needed` columns is missing.
     pub(crate) fn select(
         &self,
         table: &str,
-        wanted: &[&str],
+        wanted: &str,
         needed: usize,
     ) -> Result<Option<String>> {
         let there = || -> rusqlite::Result<HashSet<String>> {
@@ -106,13 +81,12 @@ impl Sqlite {
             info.query_map([table], |row| row.get(0))?.collect()
         };
         let there = there().map_err(|error| self.refusal(&error))?;
-        if !wanted.iter().take(needed).all(|column| there.contains(*column)) {
+        if !wanted.split(' ').take(needed).all(|column| there.contains(column)) {
             return Ok(None);
         }
-        let columns: Vec<&str> = wanted
-            .iter()
-            .map(|column| if there.contains(*column) { *column } else { "NULL" })
-            .collect();
+        let columns = wanted.split(' ');
+        let columns: Vec<&str> =
+            columns.map(|column| if there.contains(column) { column } else { "NULL" }).collect();
         Ok(Some(format!("SELECT {} FROM {table}", columns.join(", "))))
     }
 
@@ -151,7 +125,7 @@ impl Sqlite {
     }
 
     /// The texts of a table; `None` for other values. Empty if the table or its first column is missing.
-    pub(crate) fn texts(&self, table: &str, columns: &[&str]) -> Result<Vec<Vec<Option<String>>>> {
+    pub(crate) fn texts(&self, table: &str, columns: &str) -> Result<Vec<Vec<Option<String>>>> {
         if !self.has(table)? {
             return Ok(Vec::new());
         }
@@ -159,7 +133,8 @@ impl Sqlite {
         let read = || -> rusqlite::Result<Vec<Vec<Option<String>>>> {
             let mut statement = self.connection.prepare(&sql)?;
             let rows = statement.query_map((), |row| {
-                (0..columns.len()).map(|at| Ok(text(row.get_ref(at)?).unwrap_or(None))).collect()
+                let value = |(at, _)| Ok(text(row.get_ref(at)?).unwrap_or(None));
+                columns.split(' ').enumerate().map(value).collect()
             })?;
             rows.collect()
         };
@@ -209,25 +184,17 @@ pub(crate) fn number(value: ValueRef<'_>) -> Result<Option<i64>, RefusalReason> 
     }
 }
 
-/// The flags with which a copy is opened.
-fn flags() -> OpenFlags {
-    OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX
-}
-
-/// Opens a consistent copy in memory; `None` if it must be copied to a file.
+/// Opens a consistent copy in memory.
 fn in_memory(
     folder: &Folder,
     file: &str,
     original: &SourceFile,
-) -> Result<Option<rusqlite::Result<Connection>>> {
+) -> Result<rusqlite::Result<Connection>> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     for _ in 0..ATTEMPTS {
-        let image = match image::read(folder, file, original)? {
-            Image::Whole(image) => image,
-            Image::Elsewhere => return Ok(None),
-            Image::Changed => continue,
-        };
+        let Some(image) = image::read(folder, file, original)? else { continue };
         let open = || -> rusqlite::Result<Connection> {
-            let mut connection = Connection::open_in_memory_with_flags(flags())?;
+            let mut connection = Connection::open_in_memory_with_flags(flags)?;
             // SQLite refuses an empty image.
             if !image.is_empty() {
                 let size = image.len();
@@ -235,29 +202,10 @@ fn in_memory(
             }
             Ok(connection)
         };
-        return Ok(Some(open()));
+        return Ok(open());
     }
-    Err(Error::NotImportable { path: folder.path().join(file), reason: CHANGING })
-}
-
-/// Copies a database to files, and checks that it did not change meanwhile, so that all files are of the same moment.
-fn copied(folder: &Folder, file: &str, original: &SourceFile) -> Result<Scratch> {
-    let scratch = Scratch::new()?;
-    for _ in 0..ATTEMPTS {
-        scratch.copy(COPY, original)?;
-        for ending in BESIDE {
-            let name = format!("{COPY}{ending}");
-            match folder.open(&format!("{file}{ending}"))? {
-                Some(beside) => scratch.copy(&name, &beside)?,
-                None => scratch.forget(&name)?,
-            }
-        }
-        if scratch.is_copy(COPY, original)? {
-            return Ok(scratch);
-        }
-    }
-    let path = folder.path().join(file);
-    Err(Error::NotImportable { path, reason: CHANGING })
+    let reason = "it keeps changing while it is read";
+    Err(Error::NotImportable { path: folder.path().join(file), reason })
 }
 
 /// Reports only the kind of an SQLite error, because its text may quote stored values.

@@ -61,6 +61,19 @@ pub(crate) struct Target {
     pub(crate) context: Option<PersonaConversation>,
 }
 
+impl From<Scope> for Target {
+    fn from(scope: Scope) -> Self {
+        Self { id: scope.to_string(), scope, context: None }
+    }
+}
+
+impl From<PersonaConversation> for Target {
+    fn from(context: PersonaConversation) -> Self {
+        let id = context.id.clone();
+        Self { scope: Scope::Named { id: id.clone() }, id, context: Some(context) }
+    }
+}
+
 impl Hub {
     /// Creates a hub for these conversations.
     ///
@@ -141,21 +154,16 @@ impl Hub {
         if let Ok(scope) = id.parse::<Scope>()
             && self.access.has(&scope)
         {
-            return Ok(Target { id: scope.to_string(), scope, context: None });
+            return Ok(scope.into());
         }
-        let context = self.context(id).await?;
-        let scope = Scope::Named { id: context.id.clone() };
-        Ok(Target { id: context.id.clone(), scope, context: Some(context) })
+        Ok(self.context(id).await?.into())
     }
 
     /// The conversation with this id, or the one that clients remember in if they name none.
     pub(crate) async fn memory(&self, id: Option<&str>) -> Result<Target, Fault> {
         match id {
             Some(id) => self.target(id).await,
-            None => {
-                let scope = self.access.memory();
-                Ok(Target { id: scope.to_string(), scope, context: None })
-            }
+            None => Ok(self.access.memory().into()),
         }
     }
 

@@ -1,12 +1,13 @@
 //! Change notices: clients of the newest revision listen for them, the others get them in their session.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{Peer, ServiceError, SubscriptionContext};
+use sottovoce_net::lock;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::hub::{Change, Hub};
@@ -30,7 +31,7 @@ impl Wanted {
         if uri.len() > LONGEST_URI {
             return Err(format!("a resource's URI may have at most {LONGEST_URI} bytes"));
         }
-        let mut wanted = self.uris();
+        let mut wanted = lock(&self.0);
         if wanted.len() >= MOST && !wanted.contains(&uri) {
             return Err(format!("a session may subscribe to at most {MOST} resources"));
         }
@@ -39,15 +40,11 @@ impl Wanted {
     }
 
     pub(crate) fn remove(&self, uri: &str) {
-        self.uris().remove(uri);
+        lock(&self.0).remove(uri);
     }
 
     fn has(&self, uri: &str) -> bool {
-        self.uris().contains(uri)
-    }
-
-    fn uris(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).contains(uri)
     }
 }
 

@@ -27,6 +27,15 @@ pub(crate) fn by_cursor<T>(
     Ok((all.into_iter().skip(start).take(PAGE).collect(), next))
 }
 
+/// The most items that a tool returns: `usual` unless the call says how many.
+pub(crate) fn limit(given: Option<usize>, usual: usize, most: usize) -> Result<usize, Fault> {
+    let limit = given.unwrap_or(usual);
+    match (1..=most).contains(&limit) {
+        true => Ok(limit),
+        false => Err(Fault::new(format!("limit {limit} is not from 1 to {most}"))),
+    }
+}
+
 /// The page of a list that a tool returns. Pages count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Page {

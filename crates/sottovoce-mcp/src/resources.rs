@@ -2,13 +2,12 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
-use serde::Serialize;
 use serde_json::{Value, json};
 use sottovoce::ConversationStore;
 use sottovoce::store::{ArtifactStore, find_artifact};
 
 use crate::fault::Fault;
-use crate::hub::Hub;
+use crate::hub::{Change, Hub};
 use crate::shape::{ArtifactShape, ContextShape, MessageShape, PresetShape, SettingsShape};
 
 pub(crate) const CONTEXTS: &str = "mcp-llm-generator://contexts";
@@ -31,6 +30,12 @@ pub(crate) fn context_uri(id: &str) -> String {
 
 /// The largest artifact that one read returns, in bytes. `artifact-read` returns larger ones in parts.
 const LONGEST: usize = 1 << 20;
+
+/// Publishes that a context and with it their list changed.
+pub(crate) fn publish_context(hub: &Hub, id: &str) {
+    hub.publish(Change::Updated(CONTEXTS.to_owned()));
+    hub.publish(Change::Updated(context_uri(id)));
+}
 
 /// The URI of a preset.
 pub(crate) fn preset_uri(id: &str) -> String {
@@ -91,30 +96,16 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// A short description of a preset.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Template {
-    id: String,
-    name: String,
-    description: String,
-    default_personality: String,
-    default_settings: SettingsShape,
-}
-
 pub(crate) async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let none = || {
-        let asked = Some(json!({ "uri": uri }));
-        ErrorData::resource_not_found("there is no such resource", asked)
+    let told = |reason: &str| {
+        ErrorData::resource_not_found(reason.to_owned(), Some(json!({ "uri": uri })))
     };
+    let none = || told("there is no such resource");
     if let Some(path) = uri.strip_prefix(ARTIFACT.split_once('{').map_or("", |(before, _)| before))
         && let Some((context, id)) = path.rsplit_once('/')
     {
-        return artifact(hub, context, id, uri).await.map_err(|fault| {
-            let mut error = none();
-            error.message = fault.reason().to_owned().into();
-            error
-        });
+        let read = artifact(hub, context, id, uri).await;
+        return read.map_err(|fault| told(fault.reason()));
     }
     if !hub.access.contexts {
         return Err(none());
@@ -135,18 +126,9 @@ pub(crate) async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, Err
             }
         }
     };
-    match found {
-        Ok(value) => {
-            let text = format!("{value:#}");
-            let contents = ResourceContents::text(text, uri).with_mime_type(JSON);
-            Ok(ReadResourceResult::new(vec![contents]))
-        }
-        Err(fault) => {
-            let mut error = none();
-            error.message = fault.reason().to_owned().into();
-            Err(error)
-        }
-    }
+    let value = found.map_err(|fault| told(fault.reason()))?;
+    let contents = ResourceContents::text(format!("{value:#}"), uri).with_mime_type(JSON);
+    Ok(ReadResourceResult::new(vec![contents]))
 }
 
 /// Reads an artifact's text.
@@ -199,12 +181,14 @@ async fn personality_templates(hub: &Hub) -> Result<Value, Fault> {
     let presets = hub.registry.presets().await?;
     let built_in = presets.into_iter().filter(|preset| preset.is_built_in() && preset.is_active);
     let templates: Vec<_> = built_in
-        .map(|preset| Template {
-            default_settings: SettingsShape::from(&preset.persona),
-            default_personality: preset.persona.personality.clone(),
-            id: preset.id,
-            name: preset.name,
-            description: preset.description,
+        .map(|preset| {
+            json!({
+                "id": preset.id,
+                "name": preset.name,
+                "description": preset.description,
+                "defaultPersonality": preset.persona.personality,
+                "defaultSettings": SettingsShape::from(&preset.persona),
+            })
         })
         .collect();
     Ok(json!({ "totalCount": templates.len(), "templates": templates }))

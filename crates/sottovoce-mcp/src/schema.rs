@@ -50,23 +50,22 @@ impl Transform for Tidy {
         if schema.get("default").is_some_and(Value::is_null) {
             schema.remove("default");
         }
-        let required: Vec<String> = schema
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|name| name.as_str().map(str::to_owned))
-            .collect();
-        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-            let optional = properties.iter_mut().filter(|(name, _)| !required.contains(name));
-            optional.for_each(|(_, property)| without_null(property));
+        let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
+        let nullable =
+            properties.iter_mut().filter_map(|(name, of)| without_null(of).then_some(name));
+        let nullable: Vec<String> = nullable.cloned().collect();
+        if let Some(Value::Array(required)) = schema.get_mut("required") {
+            required.retain(|name| !nullable.iter().any(|nullable| name == nullable));
         }
     }
 }
 
-fn without_null(property: &mut Value) {
-    let Some(property) = property.as_object_mut() else { return };
+/// Takes null out of what a property may be. Returns whether it was in.
+fn without_null(property: &mut Value) -> bool {
+    let Some(property) = property.as_object_mut() else { return false };
+    let mut was_in = false;
     if let Some(Value::Array(types)) = property.get_mut("type") {
+        was_in = types.iter().any(|known| known == "null");
         types.retain(|known| known != "null");
         if let [one] = types.as_slice() {
             let one = one.clone();
@@ -78,6 +77,7 @@ fn without_null(property: &mut Value) {
     }
     let is_null = |schema: &Value| schema.get("type").is_some_and(|known| known == "null");
     if let Some(Value::Array(any)) = property.get_mut("anyOf") {
+        was_in |= any.iter().any(is_null);
         any.retain(|schema| !is_null(schema));
         if let [Value::Object(one)] = any.as_slice() {
             let one = one.clone();
@@ -87,4 +87,5 @@ fn without_null(property: &mut Value) {
             }
         }
     }
+    was_in
 }

@@ -33,6 +33,17 @@ A memory without contexts: remember stores a sentence, recall finds what fits a 
 /// How long clients may cache what never changes while the server runs, in milliseconds.
 const LASTING: u64 = 3_600_000;
 
+/// The page of a list that a request asks for. The lists are types of their own in the protocol's library.
+macro_rules! listed {
+    ($list:ident, $all:expr, $request:expr, $ttl:expr, $cache:ident) => {{
+        let (items, next) = page::by_cursor($all, $request)?;
+        let list = $list::with_all_items(items).with_ttl_ms($ttl);
+        let mut list = list.with_cache_scope(CacheScope::$cache);
+        list.next_cursor = next;
+        Ok(list)
+    }};
+}
+
 /// Answers the requests of one client.
 pub struct Server {
     hub: Arc<Hub>,
@@ -113,12 +124,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let (tools, next) = page::by_cursor(tool::ALL.clone(), request)?;
-        let mut listed = ListToolsResult::with_all_items(tools)
-            .with_ttl_ms(LASTING)
-            .with_cache_scope(CacheScope::Public);
-        listed.next_cursor = next;
-        Ok(listed)
+        listed!(ListToolsResult, tool::ALL.clone(), request, LASTING, Public)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -139,12 +145,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let all = resources::list(&self.hub).await.map_err(internal)?;
-        let (resources, next) = page::by_cursor(all, request)?;
-        let mut listed = ListResourcesResult::with_all_items(resources)
-            .with_ttl_ms(0)
-            .with_cache_scope(CacheScope::Private);
-        listed.next_cursor = next;
-        Ok(listed)
+        listed!(ListResourcesResult, all, request, 0, Private)
     }
 
     async fn list_resource_templates(
@@ -152,12 +153,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let (templates, next) = page::by_cursor(resources::templates(), request)?;
-        let mut listed = ListResourceTemplatesResult::with_all_items(templates)
-            .with_ttl_ms(LASTING)
-            .with_cache_scope(CacheScope::Public);
-        listed.next_cursor = next;
-        Ok(listed)
+        listed!(ListResourceTemplatesResult, resources::templates(), request, LASTING, Public)
     }
 
     async fn read_resource(
@@ -174,12 +170,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let (prompts, next) = page::by_cursor(prompts::list(), request)?;
-        let mut listed = ListPromptsResult::with_all_items(prompts)
-            .with_ttl_ms(LASTING)
-            .with_cache_scope(CacheScope::Public);
-        listed.next_cursor = next;
-        Ok(listed)
+        listed!(ListPromptsResult, prompts::list(), request, LASTING, Public)
     }
 
     async fn get_prompt(

@@ -40,13 +40,32 @@ pub(crate) static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     ]
 });
 
+/// What a call does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Reads,
+    /// It stores something; a second call stores it once more.
+    Adds,
+    /// As `Adds`, and a model is asked.
+    Asks,
+    /// It may replace or delete something, and a second call may do more.
+    Changes,
+    /// It deletes something, and a second call finds it gone.
+    Deletes,
+}
+
 /// Defines a tool with the schemas of its input and output.
 pub(crate) fn define<I: JsonSchema, O: JsonSchema>(
     name: &'static str,
     title: &'static str,
     description: &'static str,
-    annotations: ToolAnnotations,
+    effect: Effect,
 ) -> Tool {
+    let annotations = ToolAnnotations::new()
+        .read_only(effect == Effect::Reads)
+        .destructive(matches!(effect, Effect::Changes | Effect::Deletes))
+        .idempotent(matches!(effect, Effect::Reads | Effect::Deletes))
+        .open_world(effect == Effect::Asks);
     Tool::new(name, description, schema::input::<I>())
         .with_title(title)
         .with_raw_output_schema(schema::output::<O>())
@@ -114,9 +133,15 @@ pub(crate) fn answer(output: &Value) -> CallToolResult {
     result
 }
 
+/// The JSON of an answer, without the fields that have no value.
 pub(crate) fn json(output: &impl Serialize) -> Result<Value, Fault> {
     // Structs of texts, numbers and lists always have a JSON form.
-    serde_json::to_value(output).map_err(|_| Fault::new("the answer cannot be written as JSON"))
+    let mut answer = serde_json::to_value(output)
+        .map_err(|_| Fault::new("the answer cannot be written as JSON"))?;
+    if let Value::Object(fields) = &mut answer {
+        fields.retain(|_, value| !value.is_null());
+    }
+    Ok(answer)
 }
 
 /// Requires an argument for an action.

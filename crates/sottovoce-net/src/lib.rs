@@ -23,7 +23,7 @@ pub use limits::Limits;
 pub use listener::{Duplex, ListenError, Listener, Stream};
 pub use memory::{Held, Memory, ReadError};
 pub use metrics::{OPEN_METRICS, OpenMetrics};
-pub use places::{Client, Connection, Places};
+pub use places::{Client, Connection, Places, lock};
 pub use reply::{closing, json, plain, reply};
 pub use serve::{accept, serve};
 #[cfg(feature = "tls")]

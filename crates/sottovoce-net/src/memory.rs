@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use http_body::Body;
 use http_body_util::BodyExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use zeroize::Zeroizing;
 
@@ -87,44 +88,44 @@ impl Memory {
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        if announced > most {
+        if body.size_hint().lower() > most as u64 {
             return Err(ReadError::TooLong);
         }
-        let mut held = self.take(announced)?;
-        // One that does not tell its length comes in parts, as growing would copy it over and over.
-        let mut parts = vec![Zeroizing::new(Vec::with_capacity(announced))];
-        let (mut length, mut room) = (0, announced);
+        let mut filling = Filling::new(self);
         while let Some(frame) = body.frame().await {
-            let Ok(mut piece) = frame.map_err(|_| ReadError::Incomplete)?.into_data() else {
+            let Ok(piece) = frame.map_err(|_| ReadError::Incomplete)?.into_data() else {
                 continue;
             };
-            length += piece.len();
-            if length > most {
+            if filling.length + piece.len() > most {
                 return Err(ReadError::TooLong);
             }
-            while !piece.is_empty() {
-                if parts.last().is_none_or(|part| part.len() == part.capacity()) {
-                    room += SMALL;
-                    self.reserve(&mut held, room)?;
-                    parts.push(Zeroizing::new(Vec::with_capacity(SMALL)));
-                }
-                if let Some(part) = parts.last_mut() {
-                    let fits = piece.len().min(part.capacity() - part.len());
-                    part.extend_from_slice(&piece.split_to(fits));
-                }
+            filling.push(&piece)?;
+        }
+        Ok(filling.end())
+    }
+
+    /// Reads exactly so many bytes, which must arrive within `time`.
+    pub(crate) async fn read_exact<R>(
+        &self,
+        from: &mut R,
+        length: usize,
+        time: Duration,
+    ) -> Result<Held, ReadError>
+    where
+        R: AsyncRead + Unpin,
+    {
+        let read = async {
+            let mut filling = Filling::new(self);
+            let mut piece = Zeroizing::new(vec![0; length.min(SMALL)]);
+            while filling.length < length {
+                let most = piece.len().min(length - filling.length);
+                let read = from.read(piece.get_mut(..most).unwrap_or_default()).await;
+                let read = read.ok().filter(|read| *read > 0).ok_or(ReadError::Incomplete)?;
+                filling.push(piece.get(..read).unwrap_or_default())?;
             }
-        }
-        let mut parts = parts.into_iter();
-        held.bytes = parts.next().unwrap_or_default();
-        if length > held.len() {
-            let first =
-                std::mem::replace(&mut held.bytes, Zeroizing::new(Vec::with_capacity(length)));
-            std::iter::once(first)
-                .chain(parts)
-                .for_each(|part| held.bytes.extend_from_slice(&part));
-        }
-        Ok(held)
+            Ok(filling.end())
+        };
+        tokio::time::timeout(time, read).await.unwrap_or(Err(ReadError::TooSlow))
     }
 
     /// Takes permits for so many bytes in all.
@@ -141,6 +142,55 @@ impl Memory {
             }
         }
         Ok(())
+    }
+}
+
+/// A body that arrives. Memory is taken for what came, not for what was announced: who sends nothing holds nothing.
+struct Filling<'a> {
+    memory: &'a Memory,
+    held: Held,
+    /// One that grew would be copied over and over, and its copies stay in memory.
+    parts: Vec<Zeroizing<Vec<u8>>>,
+    length: usize,
+}
+
+impl<'a> Filling<'a> {
+    fn new(memory: &'a Memory) -> Self {
+        let held = Held { bytes: Zeroizing::default(), permit: None };
+        Self { memory, held, parts: Vec::new(), length: 0 }
+    }
+
+    fn push(&mut self, mut piece: &[u8]) -> Result<(), ReadError> {
+        self.length += piece.len();
+        self.memory.reserve(&mut self.held, self.length)?;
+        while !piece.is_empty() {
+            if self.parts.last().is_none_or(|part| part.len() == part.capacity()) {
+                let room = if self.parts.is_empty() { piece.len() } else { SMALL };
+                self.parts.push(Zeroizing::new(Vec::with_capacity(room)));
+            }
+            if let Some(part) = self.parts.last_mut() {
+                let fits = piece.len().min(part.capacity() - part.len());
+                let (now, later) = piece.split_at(fits);
+                part.extend_from_slice(now);
+                piece = later;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Held {
+        self.held.bytes = Zeroizing::new(Vec::with_capacity(self.length));
+        for part in self.parts {
+            self.held.bytes.extend_from_slice(&part);
+        }
+        self.held
+    }
+}
+
+impl Held {
+    /// Wipes the bytes, and keeps the memory for what was made of them.
+    pub fn clear(&mut self) {
+        self.bytes = Zeroizing::default();
     }
 }
 
@@ -173,6 +223,7 @@ impl From<Held> for Bytes {
 #[cfg(test)]
 mod tests {
     use http_body_util::Full;
+    use tokio::io::AsyncWriteExt;
 
     use super::*;
     use crate::body::pieces;
@@ -212,6 +263,30 @@ mod tests {
         let held = held.unwrap();
         assert_eq!(held.len(), 500_000);
         drop(held);
+        assert_eq!(memory.0.available_permits(), 1 << 10);
+    }
+
+    #[tokio::test]
+    async fn bytes_that_are_announced_take_memory_once_they_come() {
+        let memory = Memory::new(1 << 20);
+        let (mut client, mut server) = tokio::io::duplex(SMALL);
+        let read = memory.read_exact(&mut server, 1 << 20, MINUTE);
+        let mut read = std::pin::pin!(read);
+        let nothing = tokio::time::timeout(Duration::from_millis(10), &mut read).await;
+        assert!(nothing.is_err());
+        assert_eq!(memory.0.available_permits(), 1 << 10);
+        let sent = async {
+            client.write_all(&[1; 300_000]).await.unwrap();
+            client
+        };
+        let client = tokio::select! {
+            client = sent => client,
+            _ = &mut read => panic!("it is not whole"),
+        };
+        let available = memory.0.available_permits();
+        assert!((1 << 9..1 << 10).contains(&available), "{available}");
+        drop(client);
+        assert_eq!(read.await.map(|held| held.len()), Err(ReadError::Incomplete));
         assert_eq!(memory.0.available_permits(), 1 << 10);
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use http::Response;
 use hyper::body::Incoming;
+use tokio::io::AsyncRead;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -155,12 +156,16 @@ impl Connection {
         self.0.peer
     }
 
-    /// Takes memory for so many bytes that the client sends, of that for requests.
+    /// Reads so many bytes that the client sends, within the limits of time and of memory.
     ///
     /// # Errors
-    /// [`ReadError::Busy`].
-    pub fn take(&self, bytes: usize) -> Result<Held, ReadError> {
-        self.0.places.requests.take(bytes)
+    /// [`ReadError`].
+    pub async fn read<R>(&self, from: &mut R, length: usize) -> Result<Held, ReadError>
+    where
+        R: AsyncRead + Unpin,
+    {
+        let places = &self.0.places;
+        places.requests.read_exact(from, length, places.limits.body).await
     }
 
     /// The limits of the server.
@@ -280,7 +285,8 @@ impl Drop for Place {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks what many share. What a panic left behind is used as it is.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -19,18 +19,28 @@ pub(crate) enum Failure {
     /// The request is refused before any page. The text is fixed.
     Plain(StatusCode, &'static str),
     /// The library returned an error.
-    Library(Visit, Arc<Error>),
+    Library(Arc<Error>),
     /// There is no such page, conversation, message or artifact.
-    NotFound(Visit, &'static str),
+    NotFound(&'static str),
     /// What was typed cannot be used: what is wrong, and what to type.
-    Wrong(Visit, String, &'static str),
+    Wrong(String, &'static str),
     /// The store's passphrase has to be typed first.
-    PassphraseNeeded(Visit),
+    PassphraseNeeded,
     /// There is no store yet.
-    Nothing(Visit),
+    Nothing,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Library(Arc::new(error))
+    }
 }
 
 impl Failure {
+    pub(crate) fn wrong(what: impl Into<String>, help: &'static str) -> Self {
+        Self::Wrong(what.into(), help)
+    }
+
     /// The body of a request could not be read, or that of an answer not be held.
     pub(crate) fn unread(why: ReadError) -> Self {
         let text = match why {
@@ -42,27 +52,25 @@ impl Failure {
     }
 
     /// The page that tells it.
-    pub(crate) fn page(self, advice: &Advice) -> Response {
-        let (visit, status, title) = match &self {
+    pub(crate) fn page(self, visit: &Visit, advice: &Advice) -> Response {
+        let (status, title) = match &self {
             Self::Plain(status, text) => return (*status, *text).into_response(),
-            Self::PassphraseNeeded(visit) => {
-                (visit, StatusCode::UNAUTHORIZED, en::PASSPHRASE_TITLE)
-            }
-            Self::Nothing(visit) => (visit, StatusCode::OK, en::NOTHING_TITLE),
-            Self::Library(visit, error) => (visit, status(error), en::FAILED_TITLE),
-            Self::NotFound(visit, _) => (visit, StatusCode::NOT_FOUND, en::NOT_FOUND_TITLE),
-            Self::Wrong(visit, ..) => (visit, StatusCode::UNPROCESSABLE_ENTITY, en::WRONG_TITLE),
+            Self::PassphraseNeeded => (StatusCode::UNAUTHORIZED, en::PASSPHRASE_TITLE),
+            Self::Nothing => (StatusCode::OK, en::NOTHING_TITLE),
+            Self::Library(error) => (status(error), en::FAILED_TITLE),
+            Self::NotFound(_) => (StatusCode::NOT_FOUND, en::NOT_FOUND_TITLE),
+            Self::Wrong(..) => (StatusCode::UNPROCESSABLE_ENTITY, en::WRONG_TITLE),
         };
-        let main = html! { h1 { (title) } (self.content(advice)) };
+        let main = html! { h1 { (title) } (self.content(visit, advice)) };
         (status, layout(visit, &Shell::outside(title), &main)).into_response()
     }
 
     /// What is wrong and what to do, without a page around it.
-    pub(crate) fn content(&self, advice: &Advice) -> Markup {
+    pub(crate) fn content(&self, visit: &Visit, advice: &Advice) -> Markup {
         let (what, help) = match self {
             Self::Plain(_, text) => ((*text).to_owned(), ""),
-            Self::PassphraseNeeded(visit) => return passphrase_form(&visit.csrf, None),
-            Self::Nothing(visit) => {
+            Self::PassphraseNeeded => return passphrase_form(&visit.csrf, None),
+            Self::Nothing => {
                 return html! {
                     p { (en::NOTHING_YET) }
                     @if !visit.read_only {
@@ -74,9 +82,9 @@ impl Failure {
                     }
                 };
             }
-            Self::Library(_, error) => (with_causes(&**error), (advice.error)(error)),
-            Self::NotFound(_, what) => ((*what).to_owned(), en::GO_BACK),
-            Self::Wrong(_, what, help) => (what.clone(), *help),
+            Self::Library(error) => (with_causes(&**error), (advice.error)(error)),
+            Self::NotFound(what) => ((*what).to_owned(), en::GO_BACK),
+            Self::Wrong(what, help) => (what.clone(), *help),
         };
         html! {
             div.failure role="alert" {

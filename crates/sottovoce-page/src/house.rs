@@ -1,9 +1,10 @@
 //! The store that the page shows: closed, open, or in need of a passphrase.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sottovoce::config::OpenConversations;
 use sottovoce::{Clock, Config, EncryptionKey, Error, Result, Scope};
+use sottovoce_net::lock;
 use zeroize::Zeroizing;
 
 /// The store, and how it is opened.
@@ -59,7 +60,7 @@ impl House {
     /// # Errors
     /// Those of reading the keys.
     pub(crate) fn open(&self) -> Result<Opened> {
-        if let Some(open) = &self.inside().open {
+        if let Some(open) = &lock(&self.inside).open {
             return Ok(Opened::Store(Arc::clone(open)));
         }
         let keys = match self.given.clone().map_or_else(|| self.config.encryption_keys(), Ok) {
@@ -77,7 +78,7 @@ impl House {
         is_of_passphrase: bool,
     ) -> Result<Arc<OpenConversations>> {
         let opened = OpenConversations::new(self.config.clone(), keys, Arc::clone(&self.clock))?;
-        let mut inside = self.inside();
+        let mut inside = lock(&self.inside);
         inside.is_of_passphrase = is_of_passphrase;
         // Another request may have been faster. All share one.
         Ok(Arc::clone(inside.open.get_or_insert(opened)))
@@ -104,7 +105,7 @@ impl House {
 
     /// Forgets a key that was made from a passphrase, so that it must be typed again. Turns in progress are stored first.
     pub(crate) fn lock(&self) {
-        let mut inside = self.inside();
+        let mut inside = lock(&self.inside);
         if !inside.is_of_passphrase || self.is_shared {
             return;
         }
@@ -120,13 +121,9 @@ impl House {
 
     /// Stores what was spoken. The last thing that a server does.
     pub(crate) async fn close(&self) {
-        let open = self.inside().open.clone();
+        let open = lock(&self.inside).open.clone();
         if let Some(open) = open.filter(|_| !self.is_shared) {
             open.close().await;
         }
-    }
-
-    fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

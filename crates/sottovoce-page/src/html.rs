@@ -8,6 +8,7 @@ mod layout;
 mod message;
 mod words;
 
+pub(crate) use assets::download;
 pub(crate) use chart::{Bar, bars, line};
 pub(crate) use fitting::{BESIDE, Fitting, ROOM, fitting};
 pub(crate) use format::{counted, date, duration, local, moment, name, one_line, size};

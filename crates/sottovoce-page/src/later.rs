@@ -38,10 +38,10 @@ pub(crate) async fn page(
         return Ok(layout(&here.visit, shell, &main).into_response());
     }
     let (before, after) = around(&here.visit, shell, &first);
-    let app = std::sync::Arc::clone(&here.app);
+    let here = here.clone();
     let rest = async move {
         let rest = rest.await.unwrap_or_else(lost);
-        let rest = rest.unwrap_or_else(|failure| failure.content(&app.advice));
+        let rest = rest.unwrap_or_else(|failure| failure.content(&here.visit, &here.app.advice));
         rest.into_string() + &after
     };
     let pieces = stream::iter([before]).chain(stream::once(rest));

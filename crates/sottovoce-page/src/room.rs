@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Path};
 use http::request::Parts;
 use jiff::tz::TimeZone;
+use sottovoce::admin::scopes;
 use sottovoce::config::OpenConversations;
 use sottovoce::store::Profile;
 use sottovoce::{Conversation, ConversationStore, FileConversationStore, Scope};
@@ -31,25 +32,16 @@ impl Here {
 
     /// The open store.
     pub(crate) fn store(&self) -> Result<Arc<OpenConversations>, Failure> {
-        match self.app.house.open() {
-            Ok(Opened::Store(open)) => Ok(open),
-            Ok(Opened::PassphraseNeeded) => Err(Failure::PassphraseNeeded(self.visit.clone())),
-            Ok(Opened::Nothing) => Err(Failure::Nothing(self.visit.clone())),
-            Err(error) => Err(self.failed(error)),
+        match self.app.house.open()? {
+            Opened::Store(open) => Ok(open),
+            Opened::PassphraseNeeded => Err(Failure::PassphraseNeeded),
+            Opened::Nothing => Err(Failure::Nothing),
         }
     }
 
-    /// A failure of the library, for this browser.
-    pub(crate) fn failed(&self, error: sottovoce::Error) -> Failure {
-        Failure::Library(self.visit.clone(), Arc::new(error))
-    }
-
-    pub(crate) fn wrong(&self, what: impl Into<String>, help: &'static str) -> Failure {
-        Failure::Wrong(self.visit.clone(), what.into(), help)
-    }
-
-    pub(crate) fn not_found(&self, what: &'static str) -> Failure {
-        Failure::NotFound(self.visit.clone(), what)
+    /// The scopes of all conversations.
+    pub(crate) fn scopes(&self) -> Result<Vec<Scope>, Failure> {
+        Ok(scopes(&self.store()?.config().storage_root()?)?)
     }
 }
 
@@ -87,22 +79,13 @@ pub(crate) struct Room {
 impl Room {
     pub(crate) async fn open(here: Here, scope: Scope) -> Result<Self, Failure> {
         let open = here.store()?;
-        let opened = async {
-            let (conversation, store) = open.open_with_files(&scope).await?;
-            let profile = store.profile().await?;
-            Ok((conversation, store, profile))
-        };
-        let (conversation, store, profile) =
-            opened.await.map_err(|error: sottovoce::Error| here.failed(error))?;
+        let (conversation, store) = open.open_with_files(&scope).await?;
+        let profile = store.profile().await?;
         Ok(Self { here, scope, conversation, store, profile })
     }
 
     pub(crate) fn title(&self) -> Option<&str> {
         self.profile.title.as_deref()
-    }
-
-    pub(crate) fn failed(&self, error: sottovoce::Error) -> Failure {
-        self.here.failed(error)
     }
 
     pub(crate) fn zone(&self) -> TimeZone {
@@ -116,9 +99,9 @@ impl FromRequestParts<Arc<App>> for Room {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Failure> {
         let Ok(here) = Here::from_request_parts(parts, app).await;
         let Ok(Path(scope)) = Path::<String>::from_request_parts(parts, app).await else {
-            return Err(here.not_found(en::NO_SUCH_PAGE));
+            return Err(Failure::NotFound(en::NO_SUCH_PAGE));
         };
-        let scope = scope.parse().map_err(|_| here.not_found(en::NO_SUCH_CONVERSATION))?;
+        let scope = scope.parse().map_err(|_| Failure::NotFound(en::NO_SUCH_CONVERSATION))?;
         Self::open(here, scope).await
     }
 }

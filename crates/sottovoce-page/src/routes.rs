@@ -9,7 +9,6 @@ use axum::routing::{get, post};
 use crate::app::App;
 use crate::english as en;
 use crate::failure::Failure;
-use crate::room::Here;
 use crate::view::{
     artifact, begin, conversations, export, forget, health, live, message, numbers, search, sees,
     settings, store_settings, talk, timeline,
@@ -55,6 +54,6 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-async fn nothing(here: Here) -> Failure {
-    here.not_found(en::NO_SUCH_PAGE)
+async fn nothing() -> Failure {
+    Failure::NotFound(en::NO_SUCH_PAGE)
 }

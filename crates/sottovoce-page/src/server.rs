@@ -130,9 +130,12 @@ impl Door {
                     }
                 }
                 let mut request = Request::from_parts(head, Body::from(form.bytes));
-                request.extensions_mut().insert(visit);
-                let Ok(response) = self.views.clone().call(request).await;
-                Ok(response)
+                request.extensions_mut().insert(visit.clone());
+                let Ok(mut response) = self.views.clone().call(request).await;
+                Ok(match response.extensions_mut().remove::<Failure>() {
+                    Some(failure) => failure.page(&visit, &self.app.advice),
+                    None => response,
+                })
             }
         }
     }
@@ -291,11 +294,7 @@ async fn respond(
     request: Request<Incoming>,
     client: Client,
 ) -> http::Response<sottovoce_net::Body> {
-    let answered = door.answer(request, &client).await;
-    let mut response = answered.unwrap_or_else(Failure::into_response);
-    if let Some(failure) = response.extensions_mut().remove::<Failure>() {
-        response = failure.page(&door.app.advice);
-    }
+    let response = door.answer(request, &client).await.unwrap_or_else(Failure::into_response);
     client
         .hold(finished(response))
         .unwrap_or_else(|busy| finished(Failure::unread(busy).into_response()))

@@ -1,7 +1,7 @@
 //! Forwards requests to the model server, and passes its answers on as they come.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,13 +11,14 @@ use http::header::{
     TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, Method, Response};
+use http_body_util::Full;
 use reqwest::{Body as Sent, Client, Request, Url, redirect, retry};
 use sottovoce::config::ModelKind;
 use sottovoce::conversation::ErrorKind;
 use sottovoce::http::client_builder;
 use sottovoce::model::{ModelFailure, ModelServer};
 use sottovoce::{Config, Error, Result};
-use sottovoce_net::{Body, Sender, pieces};
+use sottovoce_net::{Body, Sender, lock, pieces};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
@@ -172,7 +173,8 @@ impl Upstream {
             }
         }
         if !body.is_empty() {
-            *request.body_mut() = Some(Sent::from(body));
+            // A whole body would be kept for another try, until the answer begins.
+            *request.body_mut() = Some(Sent::wrap(Full::new(body)));
         }
         Ok(request)
     }
@@ -190,7 +192,7 @@ impl Upstream {
             _ if model.is_empty() => return Ok(false),
             server => server,
         };
-        let known = self.remote().get(model).copied();
+        let known = lock(&self.remote).get(model).copied();
         if let Some(is_remote) = known {
             return Ok(is_remote);
         }
@@ -200,7 +202,7 @@ impl Upstream {
             }
             shown => shown?.remote,
         };
-        let mut remote = self.remote();
+        let mut remote = lock(&self.remote);
         if remote.len() >= 1024 {
             remote.clear();
         }
@@ -211,10 +213,6 @@ impl Upstream {
     /// Whether answers at this path tell where the model runs, and that matters.
     pub(crate) fn checks_answers(&self, path: &str) -> bool {
         !self.allow_cloud && matches!(path, "/api/chat" | "/api/generate")
-    }
-
-    fn remote(&self) -> std::sync::MutexGuard<'_, HashMap<String, bool>> {
-        self.remote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A client for a task of its own.

@@ -53,7 +53,6 @@ struct Admitted {
     /// The endpoint's path.
     path: String,
     head: request::Parts,
-    body: Bytes,
 }
 
 impl Handler {
@@ -102,10 +101,14 @@ impl Handler {
             return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason));
         }
         let body = self.read(body, client, is_openai).await?;
-        let admitted = Admitted { prefix, path, head, body };
+        let admitted = Admitted { prefix, path, head };
         match (endpoint, scope) {
-            (Endpoint::Converse(form), Some(scope)) => self.converse(form, &scope, admitted).await,
-            (Endpoint::Named(unrecorded), _) => self.pass(is_openai, &admitted, unrecorded).await,
+            (Endpoint::Converse(form), Some(scope)) => {
+                self.converse(form, &scope, &admitted, body).await
+            }
+            (Endpoint::Named(unrecorded), _) => {
+                self.pass(is_openai, &admitted, body, unrecorded).await
+            }
             (Endpoint::Receipt(id), Some(scope)) => self.receipt(&scope, id).await,
             (_, scope) => {
                 // Clients look for models long before the first words. The index may load meanwhile.
@@ -113,7 +116,6 @@ impl Handler {
                     let hub = Arc::clone(&self.hub);
                     tokio::spawn(async move { drop(hub.open(&scope).await) });
                 }
-                let body = admitted.body.clone();
                 self.forward(is_openai, &admitted, body, None).await
             }
         }
@@ -146,7 +148,8 @@ impl Handler {
         &self,
         form: Form,
         scope: &Scope,
-        admitted: Admitted,
+        admitted: &Admitted,
+        body: Bytes,
     ) -> Result<Response<Body>, Response<Body>> {
         let is_openai = form.is_openai();
         let begun = Instant::now();
@@ -154,18 +157,21 @@ impl Handler {
             self.hub.metrics().failed(error);
             self::failed(is_openai, error)
         };
-        let request = match ChatRequest::read(form, &admitted.body) {
+        let request = match ChatRequest::read(form, &body) {
             Ok(request) => request,
             Err(Unread::Aside(reason)) => {
-                return self.pass(is_openai, &admitted, Some(reason)).await;
+                return self.pass(is_openai, admitted, body, Some(reason)).await;
             }
             Err(Unread::Refused(reason)) => {
                 return Err(error(is_openai, StatusCode::BAD_REQUEST, &reason));
             }
         };
-        let prepared = self.prepare(&request, scope, &admitted).await;
+        let asked = Asked { request: &request, body: &body };
+        let prepared = self.prepare(scope, asked).await;
         let (scope, turn, prepared) = prepared.map_err(|error| failed(&error))?;
         self.check_model(is_openai, &request.model).await?;
+        // While the model works, others have the memory.
+        drop((request, body));
         let settings = &self.hub.config().language_model;
         let recorder = Recorder {
             scope,
@@ -176,8 +182,7 @@ impl Handler {
             longest: Duration::from_secs(settings.max_answer_seconds),
             progress: Progress::begin(begun, turn, self.hub.metrics()),
         };
-        let mut response =
-            self.forward(is_openai, &admitted, prepared.body, Some(recorder)).await?;
+        let mut response = self.forward(is_openai, admitted, prepared.body, Some(recorder)).await?;
         account(response.headers_mut(), &prepared.receipt, &admitted.prefix);
         Ok(response)
     }
@@ -187,12 +192,13 @@ impl Handler {
         &self,
         is_openai: bool,
         admitted: &Admitted,
+        body: Bytes,
         unrecorded: Option<&'static str>,
     ) -> Result<Response<Body>, Response<Body>> {
-        let model = crate::request::model(&admitted.body);
+        let model = crate::request::model(&body);
         let model = model.map_err(|reason| error(is_openai, StatusCode::BAD_REQUEST, &reason))?;
         self.check_model(is_openai, &model).await?;
-        let mut response = self.forward(is_openai, admitted, admitted.body.clone(), None).await?;
+        let mut response = self.forward(is_openai, admitted, body, None).await?;
         if let Some(reason) = unrecorded {
             self.hub.note_unrecorded(reason);
             if let Ok(value) = HeaderValue::from_str(&format!("no; {reason}")) {
@@ -217,17 +223,15 @@ impl Handler {
     /// Begins a turn, unless the request belongs to a thread, and prepares the request.
     async fn prepare(
         &self,
-        request: &ChatRequest,
         scope: &Scope,
-        admitted: &Admitted,
+        asked: Asked<'_>,
     ) -> sottovoce::Result<(Arc<OpenScope>, Option<HostTurn>, Prepared)> {
         let scope = self.hub.open_to_talk(scope).await?;
-        let is_thread = self.hub.config().serve.threads && request.session.is_some();
+        let is_thread = self.hub.config().serve.threads && asked.request.session.is_some();
         let turn = match is_thread {
             true => None,
             false => Some(scope.conversation.host_turn().await?),
         };
-        let asked = Asked { request, body: &admitted.body };
         let prepared = scope.prepare(&self.hub, asked).await?;
         self.hub.metrics().recalled(prepared.receipt.recalled.len());
         Ok((scope, turn, prepared))

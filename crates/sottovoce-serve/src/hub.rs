@@ -1,12 +1,13 @@
 //! What all clients share: the model server and the open conversations.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use sottovoce::config::OpenConversations;
 use sottovoce::conversation::Metrics;
 use sottovoce::{Config, Conversation, Result, Scope};
+use sottovoce_net::lock;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -73,7 +74,7 @@ impl Hub {
 
     /// Logs, at most once a minute, that a request was passed on without being recorded.
     pub(crate) fn note_unrecorded(&self, reason: &'static str) {
-        let mut last = self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.unrecorded);
         if last.is_none_or(|last| last.elapsed() >= MINUTE) {
             *last = Some(Instant::now());
             tracing::warn!(reason, "a request was passed on unrecorded");
@@ -94,7 +95,7 @@ impl Hub {
     }
 
     fn with_sessions(&self, scope: &Scope, conversation: Conversation) -> Arc<OpenScope> {
-        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scopes = lock(&self.scopes);
         if let Some(known) = scopes.get(scope)
             && Arc::ptr_eq(&known.store, conversation.store())
         {

@@ -1,11 +1,12 @@
 //! An open conversation, with the sessions of its clients.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sottovoce::context::recall::{RecallContextProvider, ScoreFloor};
 use sottovoce::context::{ContextProvider, ContextRequest};
 use sottovoce::{Config, Conversation, ConversationStore};
+use sottovoce_net::lock;
 
 use crate::receipt::Receipts;
 use crate::session::Sessions;
@@ -59,6 +60,6 @@ impl OpenScope {
     }
 
     pub(crate) fn receipts(&self) -> std::sync::MutexGuard<'_, Receipts> {
-        self.receipts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.receipts)
     }
 }

@@ -1,9 +1,10 @@
 //! The contents of artifacts in pieces, as remotes and servers hold them
 
-use std::fmt;
 use std::io::{self, Read};
 
-use sottovoce::store::ArtifactContents;
+use sottovoce::Error as StoreError;
+use sottovoce::exchange::Exchange;
+use sottovoce::store::{Artifact, ArtifactContents, ArtifactStore};
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
@@ -13,18 +14,83 @@ use crate::error::{SyncError, SyncResult};
 const PIECE: usize = 8 << 20;
 
 /// The most pieces of an artifact: 64 GiB.
-pub const MAX_PIECES: usize = 8192;
+pub(crate) const MAX_PIECES: usize = 8192;
 
-/// A piece that has arrived, or why it has not.
-pub type Piece = io::Result<Zeroizing<Vec<u8>>>;
+/// The bytes of a piece.
+pub type Piece = Zeroizing<Vec<u8>>;
 
-/// Reads the next piece of an artifact, on a thread that may block. An empty one is the end.
+/// Reads an artifact and hands over piece by piece. Returns what the pieces are called. `None` if the artifact was deleted
+/// meanwhile.
 ///
 /// # Errors
-/// [`SyncError::State`] if the artifact cannot be read.
-pub async fn read_piece(
-    mut contents: ArtifactContents,
-) -> SyncResult<(Zeroizing<Vec<u8>>, ArtifactContents)> {
+/// Those of opening the artifact and of `put`, and [`SyncError::State`] if the artifact cannot be read.
+pub async fn send_pieces<
+    I,
+    E: From<StoreError> + From<SyncError>,
+    F: Future<Output = Result<I, E>>,
+>(
+    exchange: &Exchange,
+    id: &str,
+    put: impl Fn(Piece) -> F,
+) -> Result<Option<Vec<I>>, E> {
+    let Some(mut contents) = exchange.store().open_artifact(id).await? else { return Ok(None) };
+    let mut pieces = Vec::new();
+    loop {
+        let (piece, rest) = read_piece(contents).await?;
+        contents = rest;
+        if piece.is_empty() {
+            return Ok(Some(pieces));
+        }
+        pieces.push(put(piece).await?);
+    }
+}
+
+/// Gets the pieces of an artifact and stores it. `false` if one of them is not there, or they are not its contents.
+///
+/// # Errors
+/// Those of adding the artifact and of `get`.
+pub async fn receive_pieces<
+    I: Copy,
+    E: From<StoreError>,
+    F: Future<Output = Result<Option<Piece>, E>>,
+>(
+    exchange: &Exchange,
+    artifact: &Artifact,
+    pieces: &[I],
+    get: impl Fn(I) -> F,
+) -> Result<bool, E> {
+    if pieces.len() > MAX_PIECES {
+        return Ok(false);
+    }
+    let (sender, receiver) = mpsc::channel(1);
+    let reader = PieceReader { receiver, piece: Zeroizing::default(), at: 0 };
+    let adding = exchange.receive_artifact(artifact.clone(), reader);
+    let sending = async move {
+        for piece in pieces {
+            let (piece, failed) = match get(*piece).await {
+                Ok(piece) => (piece, Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            let is_there = piece.is_some();
+            let piece = piece.ok_or_else(|| io::Error::other("a piece is not there"));
+            // The receiver is gone if the artifact is not wanted any more.
+            if sender.send(piece).await.is_err() || !is_there {
+                return failed;
+            }
+        }
+        Ok(())
+    };
+    let (added, sent) = tokio::join!(adding, sending);
+    sent?;
+    match added {
+        Ok(()) => Ok(true),
+        Err(StoreError::Io { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads the next piece of an artifact, on a thread that may block. An empty one is the end.
+async fn read_piece(mut contents: ArtifactContents) -> SyncResult<(Piece, ArtifactContents)> {
     let reading = tokio::task::spawn_blocking(move || {
         let mut piece = Zeroizing::new(Vec::with_capacity(PIECE));
         let read = (&mut contents).take(PIECE as u64).read_to_end(&mut piece);
@@ -37,24 +103,10 @@ pub async fn read_piece(
 }
 
 /// Pieces as they arrive, as one text. It is to be read on a thread that may block.
-pub struct PieceReader {
-    receiver: mpsc::Receiver<Piece>,
-    piece: Zeroizing<Vec<u8>>,
+struct PieceReader {
+    receiver: mpsc::Receiver<io::Result<Piece>>,
+    piece: Piece,
     at: usize,
-}
-
-impl PieceReader {
-    /// A reader of what is sent. Reading ends when the sender is dropped, and fails with an error that is sent.
-    pub fn new() -> (mpsc::Sender<Piece>, Self) {
-        let (sender, receiver) = mpsc::channel(1);
-        (sender, Self { receiver, piece: Zeroizing::default(), at: 0 })
-    }
-}
-
-impl fmt::Debug for PieceReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PieceReader").finish_non_exhaustive()
-    }
 }
 
 impl Read for PieceReader {

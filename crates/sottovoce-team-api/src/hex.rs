@@ -90,18 +90,6 @@ impl<const N: usize> Serialize for Hex<N> {
 
 impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor<const N: usize>;
-        impl<const N: usize> de::Visitor<'_> for Visitor<N> {
-            type Value = Hex<N>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{} lower-case hexadecimal digits", 2 * N)
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Hex<N>, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Visitor)
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }

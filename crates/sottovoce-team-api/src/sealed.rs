@@ -51,19 +51,8 @@ impl Serialize for Sealed {
 
 impl<'de> Deserialize<'de> for Sealed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl de::Visitor<'_> for Visitor {
-            type Value = Sealed;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("base64")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Sealed, E> {
-                // The error would quote the text.
-                BASE64.decode(text.as_bytes()).map(Sealed).map_err(|_| E::custom("not base64"))
-            }
-        }
-        deserializer.deserialize_str(Visitor)
+        let text = String::deserialize(deserializer)?;
+        // The error would quote the text.
+        BASE64.decode(text.as_bytes()).map(Self).map_err(|_| de::Error::custom("not base64"))
     }
 }

@@ -72,18 +72,7 @@ impl Serialize for Secret {
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl de::Visitor<'_> for Visitor {
-            type Value = Secret;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("43 characters of base64url")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Secret, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Visitor)
+        let text = Zeroizing::new(String::deserialize(deserializer)?);
+        text.parse().map_err(de::Error::custom)
     }
 }

@@ -28,6 +28,16 @@ pub struct Step {
     pub must: bool,
 }
 
+impl Step {
+    /// How a transaction ended of which it was the only statement, with these rows.
+    fn alone(&self, rows: Vec<Row>) -> Outcome {
+        match self.must && rows.is_empty() {
+            true => Outcome::Refused(0),
+            false => Outcome::Done(vec![rows]),
+        }
+    }
+}
+
 /// How a transaction ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

@@ -186,41 +186,25 @@ impl Error {
         })
     }
 
-    /// The status of the answer.
-    pub(crate) fn status(&self) -> u16 {
+    /// The status of the answer, and a fixed word for programs.
+    pub(crate) fn answer(&self) -> (u16, &'static str) {
         match self {
-            Self::NotFound { .. } => 404,
-            Self::Unauthorized => 401,
-            Self::Forbidden { .. } => 403,
-            Self::Conflict { .. } | Self::Full { .. } => 409,
-            Self::Invalid { .. } => 400,
-            Self::TooLarge { .. } => 413,
-            Self::TooSlow => 408,
-            Self::TooMany { .. } | Self::Quota => 429,
-            Self::Busy | Self::Unavailable => 503,
-            Self::Objects(error) if error.is_transient() => 503,
-            _ => 500,
-        }
-    }
-
-    /// A fixed word for programs.
-    pub(crate) fn code(&self) -> &'static str {
-        match self {
-            Self::NotFound { .. } => "not-found",
-            Self::Unauthorized => "unauthorized",
-            Self::Forbidden { .. } => "forbidden",
-            Self::Conflict { .. } => "conflict",
-            Self::Full { .. } => "full",
-            Self::Invalid { .. } => "invalid",
-            Self::TooLarge { .. } => "too-large",
-            Self::TooSlow => "too-slow",
-            Self::TooMany { .. } => "too-many-requests",
-            Self::Quota => "quota",
-            Self::Busy => "busy",
-            Self::Unavailable => "unavailable",
-            Self::Objects(_) => "object-store",
-            Self::Damaged { .. } => "damaged",
-            _ => "internal",
+            Self::NotFound { .. } => (404, "not-found"),
+            Self::Unauthorized => (401, "unauthorized"),
+            Self::Forbidden { .. } => (403, "forbidden"),
+            Self::Conflict { .. } => (409, "conflict"),
+            Self::Full { .. } => (409, "full"),
+            Self::Invalid { .. } => (400, "invalid"),
+            Self::TooLarge { .. } => (413, "too-large"),
+            Self::TooSlow => (408, "too-slow"),
+            Self::TooMany { .. } => (429, "too-many-requests"),
+            Self::Quota => (429, "quota"),
+            Self::Busy => (503, "busy"),
+            Self::Unavailable => (503, "unavailable"),
+            Self::Objects(error) if error.is_transient() => (503, "object-store"),
+            Self::Objects(_) => (500, "object-store"),
+            Self::Damaged { .. } => (500, "damaged"),
+            _ => (500, "internal"),
         }
     }
 

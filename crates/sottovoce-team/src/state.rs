@@ -5,11 +5,10 @@ use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sottovoce::exchange::{self, Origin, Position, Sharing};
+use sottovoce::exchange::{Origin, Position, Sharing};
 use sottovoce::{FileConversationStore, Scope};
-use sottovoce_sync::{SyncError, SyncResult};
+use sottovoce_sync::{SyncError, SyncResult, read_state, write_state};
 use sottovoce_team_api::{Id, Level, Rid, Secret};
-use zeroize::Zeroizing;
 
 use crate::error::{TeamError, TeamResult};
 use crate::log::contents::{ArtifactPieces, new_key};
@@ -180,21 +179,12 @@ impl Membership {
 impl State {
     /// Reads the state from the default conversation. It is empty if the store is in no team.
     pub(crate) async fn read(root: &FileConversationStore) -> SyncResult<Self> {
-        let Some(text) = exchange::read_state(root, Sharing::Teams).await? else {
-            return Ok(Self { v: VERSION, teams: BTreeMap::new() });
-        };
-        let state: Self = serde_json::from_slice(&text)
-            .map_err(|_| SyncError::State { reason: "it has another form" })?;
-        match state.v {
-            VERSION => Ok(state),
-            _ => Err(SyncError::State { reason: "another version of this program wrote it" }),
-        }
+        let state = read_state(root, Sharing::Teams, (VERSION, |state: &Self| state.v)).await?;
+        Ok(state.unwrap_or_else(|| Self { v: VERSION, teams: BTreeMap::new() }))
     }
 
     pub(crate) async fn write(&self, root: &FileConversationStore) -> SyncResult<()> {
-        let text = serde_json::to_vec(self).map(Zeroizing::new);
-        let text = text.map_err(|_| SyncError::State { reason: "it cannot be written" })?;
-        Ok(exchange::write_state(root, Sharing::Teams, &text).await?)
+        write_state(root, Sharing::Teams, self).await
     }
 
     /// The team of that name or identifier, or the only one.

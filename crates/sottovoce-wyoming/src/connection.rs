@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::agent::Agent;
-use crate::event::Event;
+use crate::event::{Event, busy};
 use crate::info::info;
 use crate::rooms::Rooms;
 use crate::turn::Turn;
@@ -34,15 +34,24 @@ pub(crate) async fn run(
     let (reader, mut writer) = tokio::io::split(stream);
     let (events, mut incoming) = mpsc::channel(AHEAD);
     let sender = connection.clone();
-    let _reading = AbortOnDropHandle::new(tokio::spawn(async move {
+    let reading = AbortOnDropHandle::new(tokio::spawn(async move {
         let mut reader = BufReader::new(reader);
-        while let Ok(Some(event)) = Event::read(&mut reader, &sender).await {
+        while let Some(event) = Event::read(&mut reader, &sender).await? {
             if events.send(event).await.is_err() {
                 break;
             }
         }
+        Ok(())
     }));
-    serve(&mut incoming, &mut writer, connection, &agent, &rooms, &stop).await
+    let mut served = serve(&mut incoming, &mut writer, connection, &agent, &rooms, &stop).await;
+    if served.is_ok() && reading.is_finished() {
+        served = reading.await.unwrap_or(Ok(()));
+    }
+    if served.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) {
+        let busy = json!({ "text": "the server is busy; try again later", "code": "busy" });
+        send(&[Event::new("error", busy)], &mut writer).await?;
+    }
+    served
 }
 
 async fn serve(
@@ -68,7 +77,7 @@ async fn serve(
         // Busy until the event is answered.
         let client = connection.client();
         if !client.admit() {
-            return Ok(());
+            return Err(busy());
         }
         if event.kind != "transcript" {
             answer_aside(&event, writer).await?;

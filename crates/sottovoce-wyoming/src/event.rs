@@ -3,7 +3,7 @@
 use std::io;
 
 use serde_json::{Map, Value, json};
-use sottovoce_net::{Connection, Held};
+use sottovoce_net::{Connection, Held, ReadError};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use zeroize::Zeroizing;
 
@@ -66,26 +66,29 @@ impl Event {
         if data_length > LONGEST_DATA || payload > LONGEST_PAYLOAD {
             return Err(wrong("an event is too long"));
         }
-        let length = usize::try_from(data_length).unwrap_or(usize::MAX);
-        let held = Some(connection.take(length).map_err(io::Error::other)?);
+        let mut held = None;
         if data_length > 0 {
-            let mut bytes = Zeroizing::new(Vec::new());
-            let read = (&mut *from).take(data_length);
-            let mut read = std::pin::pin!(read);
-            let read = tokio::time::timeout(connection.limits().body, read.read_to_end(&mut bytes));
-            read.await.map_err(|_| wrong("an event takes too long"))??;
-            if bytes.len() as u64 != data_length {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
+            let mut unread = (&mut *from).take(data_length);
+            let length = usize::try_from(data_length).unwrap_or(usize::MAX);
+            let read = connection.read(&mut unread, length).await;
+            let left = unread.limit();
+            let mut bytes = match read {
+                Ok(bytes) => bytes,
+                Err(ReadError::Busy) => {
+                    // The client reads why only once it has sent all.
+                    drop(skip(from, left + payload, connection).await);
+                    return Err(busy());
+                }
+                Err(error) => return Err(io::Error::other(error)),
+            };
             let Ok(Value::Object(more)) = serde_json::from_slice(&bytes) else {
                 return Err(wrong("an event's data is no JSON object"));
             };
+            bytes.clear();
             data.extend(more);
+            held = Some(bytes);
         }
-        let mut skipped = (&mut *from).take(payload);
-        if tokio::io::copy(&mut skipped, &mut tokio::io::sink()).await? != payload {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        skip(from, payload, connection).await?;
         Ok(Some(Self { kind, data, _held: held }))
     }
 
@@ -109,6 +112,67 @@ impl Event {
     }
 }
 
+/// Reads so many bytes to no end, within the time that a body may take.
+async fn skip(
+    from: &mut (impl AsyncBufRead + Unpin),
+    bytes: u64,
+    connection: &Connection,
+) -> io::Result<()> {
+    let (mut skipped, mut nowhere) = (from.take(bytes), tokio::io::sink());
+    let copied = tokio::io::copy(&mut skipped, &mut nowhere);
+    let copied = tokio::time::timeout(connection.limits().body, copied).await;
+    match copied.map_err(|_| wrong("an event takes too long"))?? == bytes {
+        true => Ok(()),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// There is no room for an event now. Later there may be.
+pub(crate) fn busy() -> io::Error {
+    io::ErrorKind::ResourceBusy.into()
+}
+
 fn wrong(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use sottovoce_net::{Limits, Listener, Places, accept};
+    use tokio::io::BufReader;
+    use tokio::net::TcpStream;
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn data_and_payload_that_do_not_come_end_their_connection() {
+        let mut limits = Limits::default();
+        limits.body = Duration::from_millis(50);
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listener.address();
+        let (sender, mut read) = mpsc::unbounded_channel();
+        let serve = move |stream, connection: Connection| {
+            let sender = sender.clone();
+            async move {
+                let event = Event::read(&mut BufReader::new(stream), &connection).await;
+                sender.send(event.map(drop).map_err(|error| error.to_string())).unwrap();
+            }
+        };
+        let places = Places::new(limits);
+        let stop = CancellationToken::new();
+        tokio::spawn(async move { accept(listener, &places, serve, &stop).await });
+        for header in [
+            "{\"type\":\"transcript\",\"data_length\":9}\n{",
+            "{\"type\":\"audio-chunk\",\"payload_length\":9}\n{",
+        ] {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(header.as_bytes()).await.unwrap();
+            let ended = tokio::time::timeout(Duration::from_secs(5), read.recv());
+            assert!(ended.await.expect("it ends").unwrap().is_err(), "{header}");
+        }
+    }
 }

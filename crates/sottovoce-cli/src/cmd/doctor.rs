@@ -152,8 +152,6 @@ async fn look(session: &Session) -> Report {
                     folder::lasting(&mut report, &config, &root);
                     folder::disk_room(&mut report, &root);
                     folder::backups(&mut report, &config, &root, session.clock().now().timestamp());
-                    #[cfg(feature = "sqlite")]
-                    copies(&mut report);
                     store(&mut report, session, &config, &root).await;
                 }
                 (Err(error), _) | (_, Err(error)) => report.error("folders", &error),
@@ -197,19 +195,6 @@ fn open_files(report: &mut Report) {
         ),
         Some(limit) => report.good("files", format!("{limit} may be open at once")),
         None => report.good("files", "any number may be open at once"),
-    }
-}
-
-/// Checks for private copies that a killed import left behind.
-#[cfg(feature = "sqlite")]
-fn copies(report: &mut Report) {
-    for copy in sottovoce_import::leftover_copies() {
-        report.bad(
-            "import",
-            format!("an import that was killed left plain text in {}", copy.display()),
-            format!("rm -r {}", folder::quoted(&copy)),
-            Fix::Remove(copy.clone()),
-        );
     }
 }
 

@@ -390,8 +390,7 @@ async fn import_elara(session: &Session, args: ElaraArgs) -> Outcome {
     keep(session, imported, args.dry_run).await
 }
 
-/// Reads a source with a progress bar. Listens for signals, so that a private copy of the source is removed before the
-/// process ends.
+/// Reads a source with a progress bar.
 async fn read<R: Reader>(source: R) -> Result<R::Output, Failure> {
     let work = async |bar: &_| source.read(output::moving(bar)).await;
     Ok(attended("reading", Some(0), "nothing was imported yet", work).await??)

@@ -56,18 +56,8 @@ impl Database {
         &self,
         mut take: impl FnMut(usize, Result<Row, (String, RefusalReason)>),
     ) -> Result<Option<RefusalReason>> {
-        let columns = [
-            "id",
-            "agent_name",
-            "role",
-            "content",
-            "timestamp",
-            "thread_id",
-            "tool_calls",
-            "tool_call_id",
-            "discord_message_id",
-        ];
-        let sql = self.0.select("messages", &columns, 5)?;
+        let columns = "id agent_name role content timestamp thread_id tool_calls tool_call_id discord_message_id";
+        let sql = self.0.select("messages", columns, 5)?;
         let sql =
             sql.ok_or_else(|| self.0.not_importable("its table `messages` is not that of chorus"))?;
         let is_whole = self.0.rows(&format!("{sql} ORDER BY id"), |done, row| {
@@ -87,8 +77,7 @@ impl Database {
 
     /// The agents whose context was cleared, and when.
     pub(super) fn cleared(&self) -> Result<Vec<(String, String)>> {
-        let columns = ["name", "last_clear_time"];
-        let texts = self.0.texts("agents", &columns)?;
+        let texts = self.0.texts("agents", "name last_clear_time")?;
         let pair = |row: Vec<Option<String>>| match <[_; 2]>::try_from(row) {
             Ok([Some(agent), Some(at)]) => Some((agent, at)),
             _ => None,
@@ -98,22 +87,14 @@ impl Database {
 
     /// The saved sessions.
     pub(super) fn sessions(&self) -> Result<Vec<Saved>> {
-        let columns = [
-            "id",
-            "agent_name",
-            "description",
-            "summary",
-            "saved_at",
-            "window_start",
-            "window_end",
-        ];
+        let columns = "id agent_name description summary saved_at window_start window_end";
         let saved = |row: Vec<Option<String>>| {
             let [id, agent, description, summary, saved_at, start, end] =
                 <[_; 7]>::try_from(row).ok()?;
             let (id, agent, window) = (id?, agent?, [start, end]);
             Some(Saved { id, agent, description, summary, saved_at, window })
         };
-        Ok(self.0.texts("sessions", &columns)?.into_iter().filter_map(saved).collect())
+        Ok(self.0.texts("sessions", columns)?.into_iter().filter_map(saved).collect())
     }
 }
 

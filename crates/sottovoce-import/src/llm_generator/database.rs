@@ -7,59 +7,29 @@ use sottovoce::import::RefusalReason::Corrupt;
 use crate::source::Folder;
 use crate::sqlite::{Sqlite, or_refused};
 
-/// A table, and its columns in the order in which they are read.
+/// A table, and its columns in the order in which they are read, separated by spaces.
 pub(super) struct Table {
     pub(super) name: &'static str,
-    columns: &'static [&'static str],
+    columns: &'static str,
     /// How many of these every version has.
     needed: usize,
 }
 
 pub(super) const CONTEXTS: Table = Table {
     name: "contexts",
-    columns: &[
-        "id",
-        "name",
-        "system_prompt",
-        "personality",
-        "temperature",
-        "max_tokens",
-        "max_history_tokens",
-        "expiry_days",
-        "created_at",
-        "updated_at",
-        "is_active",
-        "expires_at",
-    ],
+    columns: "id name system_prompt personality temperature max_tokens max_history_tokens expiry_days created_at updated_at is_active expires_at",
     needed: 3,
 };
 
 /// The columns that it shares with [`CONTEXTS`] have the same indexes.
 pub(super) const PRESETS: Table = Table {
     name: "personality_presets",
-    columns: &[
-        "id",
-        "name",
-        "system_prompt",
-        "default_personality",
-        "default_temperature",
-        "default_max_tokens",
-        "default_max_history_tokens",
-        "default_expiry_days",
-        "created_at",
-        "updated_at",
-        "is_active",
-        "description",
-        "metadata",
-    ],
+    columns: "id name system_prompt default_personality default_temperature default_max_tokens default_max_history_tokens default_expiry_days created_at updated_at is_active description metadata",
     needed: 3,
 };
 
-pub(super) const MESSAGES: Table = Table {
-    name: "conversations",
-    columns: &["context_id", "role", "content", "created_at", "id"],
-    needed: 4,
-};
+pub(super) const MESSAGES: Table =
+    Table { name: "conversations", columns: "context_id role content created_at id", needed: 4 };
 
 const TABLES: [&Table; 3] = [&CONTEXTS, &PRESETS, &MESSAGES];
 

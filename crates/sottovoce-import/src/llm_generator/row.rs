@@ -104,17 +104,12 @@ impl<'a> Row<'a> {
     /// Reads a time. Refuses one that is too far ahead.
     pub(super) fn moment(&mut self, at: usize) -> Option<Timestamp> {
         let text = self.text(at)?;
-        match time::parse(&text) {
-            Some((moment, _)) if moment.duration_since(self.now) <= AHEAD => Some(moment),
-            Some(_) => {
-                self.refuse(RefusalReason::FromTheFuture);
-                None
-            }
-            None => {
-                self.refuse(Corrupt("one of its times cannot be read"));
-                None
-            }
-        }
+        self.refuse(match time::parse(&text) {
+            Some((moment, _)) if moment.duration_since(self.now) <= AHEAD => return Some(moment),
+            Some(_) => RefusalReason::FromTheFuture,
+            None => Corrupt("one of its times cannot be read"),
+        });
+        None
     }
 
     /// Whether the row was not deleted.

@@ -21,34 +21,23 @@ const VERSIONS: std::ops::Range<usize> = 18..20;
 /// The bytes of a file.
 type Bytes = Vec<u8>;
 
-/// The result of reading a database into memory.
-pub(super) enum Image {
-    /// The image.
-    Whole(Bytes),
-    /// It changed while it was read.
-    Changed,
-    /// It is too large, or its journal spans several databases.
-    Elsewhere,
-}
-
-/// Reads a database and the files beside it, as of one moment.
-pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result<Image> {
+/// Reads a database and the files beside it, as of one moment. `None` if it changed while it was read.
+pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result<Option<Bytes>> {
     let path = folder.path().join(file);
-    let Some(mut image) = bytes(original, &path)? else { return Ok(Image::Elsewhere) };
-    let beside = |ending: &str| -> Result<Option<Bytes>> {
+    let mut image = bytes(original, &path)?;
+    let beside = |ending: &str| -> Result<Bytes> {
         match folder.open(&format!("{file}{ending}"))? {
             Some(source) => bytes(&source, &path),
-            None => Ok(Some(Bytes::default())),
+            None => Ok(Bytes::default()),
         }
     };
-    let (Some(wal), Some(journal)) = (beside("-wal")?, beside("-journal")?) else {
-        return Ok(Image::Elsewhere);
-    };
+    let (wal, journal) = (beside("-wal")?, beside("-journal")?);
     if !is_same(original, &image, &path)? {
-        return Ok(Image::Changed);
+        return Ok(None);
     }
     if !journal::roll_back(&mut image, &journal) {
-        return Ok(Image::Elsewhere);
+        let reason = "a change of several databases was interrupted: open it with SQLite first";
+        return Err(Error::NotImportable { path, reason });
     }
     wal::apply(&mut image, &wal);
     // A database in memory has no write-ahead log.
@@ -57,23 +46,21 @@ pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result
     {
         versions.fill(1);
     }
-    Ok(Image::Whole(image))
+    Ok(Some(image))
 }
 
-/// All bytes of a file; `None` if there are too many.
-fn bytes(source: &SourceFile, path: &Path) -> Result<Option<Bytes>> {
-    let size = source.size;
-    if size > LARGEST {
-        return Ok(None);
-    }
+/// All bytes of a file.
+fn bytes(source: &SourceFile, path: &Path) -> Result<Bytes> {
+    let too_large = || Error::NotImportable { path: path.into(), reason: "it is over 1 GiB" };
+    let size = Some(source.size).filter(|size| *size <= LARGEST).ok_or_else(too_large)?;
     let mut all = Bytes::with_capacity(usize::try_from(size).unwrap_or(0));
     let mut piece = vec![0; PIECE];
     loop {
         let read = source.read_at(all.len() as u64, &mut piece);
         let read = read.map_err(|error| Error::io("read the file", path, error))?;
         match piece.get(..read).filter(|piece| !piece.is_empty()) {
-            None => return Ok(Some(all)),
-            Some(_) if all.len() as u64 > LARGEST => return Ok(None),
+            None => return Ok(all),
+            Some(_) if all.len() as u64 > LARGEST => return Err(too_large()),
             Some(piece) => all.extend_from_slice(piece),
         }
     }
@@ -107,7 +94,7 @@ mod tests {
     fn read_all(folder: &Path) -> Option<Vec<String>> {
         let blobs = Folder::named(folder).unwrap();
         let original = blobs.open("a.db").unwrap().unwrap();
-        let Image::Whole(image) = read(&blobs, "a.db", &original).unwrap() else { return None };
+        let image = read(&blobs, "a.db", &original).ok()?.unwrap();
         let mut connection = Connection::open_in_memory().unwrap();
         connection.deserialize_read_exact(MAIN_DB, &image[..], image.len(), true).unwrap();
         Some(rows(&connection))

@@ -1,12 +1,12 @@
 //! The tool `artifact-read`: reads texts stored beside a conversation.
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::store::{ArtifactLines, ArtifactStore, find_artifact};
 
-use super::{arguments, define, json};
+use super::{Effect, arguments, define, json};
 use crate::fault::Fault;
 use crate::hub::Hub;
 use crate::shape::ArtifactShape;
@@ -42,13 +42,10 @@ struct Output {
     /// The artifact that was read, or all artifacts.
     artifacts: Vec<ArtifactShape>,
     /// The lines.
-    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     /// The number of the first line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     first: Option<u64>,
     /// The number of the last line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<u64>,
     /// Whether more lines follow.
     has_more: bool,
@@ -60,11 +57,7 @@ pub(super) fn tool() -> Tool {
         "Read an artifact",
         "Reads lines of a text that is kept beside a context's messages, which refer to it as artifact://ID; without an id, \
 lists what there is.",
-        ToolAnnotations::new()
-            .read_only(true)
-            .destructive(false)
-            .idempotent(true)
-            .open_world(false),
+        Effect::Reads,
     )
 }
 

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rmcp::model::{
-    CallToolResponse, CallToolResult, JsonObject, ProgressNotificationParam, Tool, ToolAnnotations,
-};
+use rmcp::model::{CallToolResponse, CallToolResult, JsonObject, ProgressNotificationParam, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use schemars::JsonSchema;
@@ -17,11 +15,11 @@ use sottovoce::persona::PersonaConversation;
 use sottovoce::{AnswerEvent, Conversation, Error, StoredMessage};
 
 use crate::fault::{Fault, Stop};
-use crate::hub::{Change, Hub, Target};
-use crate::resources;
+use crate::hub::{Hub, Target};
+use crate::resources::publish_context;
 use crate::sampling::{self, Asked, Sampled, Utterance, offers_sampling};
 use crate::shape::MessageShape;
-use crate::tool::{answer, arguments, define, json};
+use crate::tool::{Effect, answer, arguments, define, json};
 
 pub(crate) const NAME: &str = "context-chat";
 
@@ -93,11 +91,7 @@ pub(crate) fn tool() -> Tool {
         "Talk in a context",
         "Says something in a context and gives the model's answer, which keeps to the context's personality and knows \
 what was said before. Both are stored.",
-        ToolAnnotations::new()
-            .read_only(false)
-            .destructive(false)
-            .idempotent(false)
-            .open_world(true),
+        Effect::Asks,
     )
 }
 
@@ -127,7 +121,11 @@ async fn talk(
     let prefers = hub.config().mcp.prefer_sampling;
     let offered = prefers != Sampling::Never && offers_sampling(request);
     let is_said = offered && sampling::brings_answer(&round, request);
-    let (target, conversation) = begin(hub, &given, is_said).await?;
+    let target = hub.target(&given.context_id).await?;
+    let mut conversation = hub.conversation(&target, is_said).await?;
+    if given.maintain_personality == Some(false) {
+        conversation = conversation.without_personality();
+    }
     let mut said = None;
     let mut answered = None;
     let samples_first = is_said || (offered && prefers == Sampling::Always);
@@ -151,8 +149,7 @@ async fn talk(
             Sampled::Round(needed) => return Ok(needed.into()),
         }
     };
-    hub.publish(Change::Updated(resources::CONTEXTS.to_owned()));
-    hub.publish(Change::Updated(resources::context_uri(&target.id)));
+    publish_context(hub, &target.id);
     // The utterance has postponed the expiry.
     let now = match &target.context {
         Some(context) => hub.registry.get(&context.id).await.ok(),
@@ -161,22 +158,6 @@ async fn talk(
     let personality = given.maintain_personality.unwrap_or(true);
     let output = output(&target, now.or(target.context.clone()), &turn, personality);
     Ok(answer(&json(&output)?).into())
-}
-
-async fn begin(
-    hub: &Hub,
-    given: &Arguments,
-    is_said: bool,
-) -> Result<(Target, Conversation), Fault> {
-    let target = hub.target(&given.context_id).await?;
-    let conversation = hub.conversation(&target, is_said).await?;
-    Ok((
-        target,
-        match given.maintain_personality {
-            Some(false) => conversation.without_personality(),
-            _ => conversation,
-        },
-    ))
 }
 
 /// Why the configured model gave no answer.

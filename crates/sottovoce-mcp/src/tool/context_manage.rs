@@ -1,6 +1,6 @@
 //! The tool `context-manage`: creates, finds and changes contexts.
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,11 +8,11 @@ use sottovoce::persona::{
     NewPersonaConversation, Persona, PersonaChange, PersonaConversation, PersonaConversationChange,
 };
 
-use super::{arguments, define, json, needed};
+use super::{Effect, arguments, define, json, needed};
 use crate::fault::Fault;
 use crate::hub::{Change, Hub};
 use crate::page::Page;
-use crate::resources;
+use crate::resources::publish_context;
 use crate::shape::ContextShape;
 
 pub(super) const NAME: &str = "context-manage";
@@ -108,28 +108,20 @@ struct Output {
     /// The result in words.
     message: String,
     /// The id of the created context.
-    #[serde(skip_serializing_if = "Option::is_none")]
     context_id: Option<String>,
     /// The name of the created context.
-    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// The context.
-    #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<ContextShape>,
     /// A page of contexts, the newest first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     contexts: Option<Vec<ContextShape>>,
     /// The number of contexts in the whole list.
-    #[serde(skip_serializing_if = "Option::is_none")]
     total_count: Option<usize>,
     /// The number of this page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<usize>,
     /// Contexts per page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     page_size: Option<usize>,
     /// The deleted context.
-    #[serde(skip_serializing_if = "Option::is_none")]
     deleted: Option<Deleted>,
 }
 
@@ -149,11 +141,7 @@ pub(super) fn tool() -> Tool {
         "Makes, lists, shows, changes, extends and deletes contexts: conversations in which the model keeps one \
 personality, each with a history of its own that is stored encrypted on this machine. A context expires some days after \
 its last interaction.",
-        ToolAnnotations::new()
-            .read_only(false)
-            .destructive(true)
-            .idempotent(false)
-            .open_world(false),
+        Effect::Changes,
     )
 }
 
@@ -290,6 +278,5 @@ fn publish_change(hub: &Hub, id: &str, are_others: bool) {
     if are_others {
         hub.publish(Change::Resources);
     }
-    hub.publish(Change::Updated(resources::CONTEXTS.to_owned()));
-    hub.publish(Change::Updated(resources::context_uri(id)));
+    publish_context(hub, id);
 }

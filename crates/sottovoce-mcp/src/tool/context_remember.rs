@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::{ChatMessage, ChatRole, ConversationStore};
 
-use super::{arguments, define, json};
+use super::{Effect, arguments, define, json};
 use crate::fault::Fault;
 use crate::hub::{Change, Hub};
 use crate::resources;
@@ -72,11 +72,7 @@ pub(super) fn tool() -> Tool {
         NAME,
         "Remember",
         "Stores a message in a context without asking a model. Later prompts of that context include it.",
-        ToolAnnotations::new()
-            .read_only(false)
-            .destructive(false)
-            .idempotent(false)
-            .open_world(false),
+        Effect::Adds,
     )
 }
 

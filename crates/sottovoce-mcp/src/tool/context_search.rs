@@ -1,15 +1,16 @@
 //! The tool `context-search`: searches the conversations that the server may read.
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sottovoce::StoredMessage;
 use sottovoce::context::recall::{NotUnderstood, SearchQuery};
-use sottovoce::{Scope, StoredMessage};
 
-use super::{arguments, define, json};
+use super::{Effect, arguments, define, json};
 use crate::fault::Fault;
 use crate::hub::{Hub, Target};
+use crate::page;
 use crate::shape::MessageShape;
 
 pub(super) const NAME: &str = "context-search";
@@ -53,20 +54,13 @@ pub(super) fn tool() -> Tool {
         "Search what was said",
         "Finds the messages that have all the words of a query, newest first: in one context, or in all that this \
 server may touch.",
-        ToolAnnotations::new()
-            .read_only(true)
-            .destructive(false)
-            .idempotent(true)
-            .open_world(false),
+        Effect::Reads,
     )
 }
 
 pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, Fault> {
     let given: Arguments = arguments(given)?;
-    let limit = given.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Fault::new(format!("limit {limit} is not from 1 to {MOST}")));
-    }
+    let limit = page::limit(given.limit, USUAL, MOST)?;
     let query = SearchQuery::parse(&given.query).map_err(|unknown| {
         Fault::new(format!("{} is not understood: {}", unknown.part(), NotUnderstood::HELP))
     })?;
@@ -105,18 +99,11 @@ pub(super) async fn all(hub: &Hub, expired: bool) -> Result<Vec<Target>, Fault> 
     if !scopes.contains(&memory) {
         scopes.push(memory);
     }
-    let scopes = scopes.iter();
-    let mut targets: Vec<_> = scopes
-        .map(|scope| Target { id: scope.to_string(), scope: scope.clone(), context: None })
-        .collect();
+    let mut targets: Vec<_> = scopes.into_iter().map(Target::from).collect();
     if hub.access.contexts {
         let contexts = hub.registry.list().await?.contexts;
         let wanted = contexts.into_iter().filter(|c| c.is_active() && (expired || !c.is_expired));
-        targets.extend(wanted.map(|context| Target {
-            id: context.id.clone(),
-            scope: Scope::Named { id: context.id.clone() },
-            context: Some(context),
-        }));
+        targets.extend(wanted.map(Target::from));
     }
     Ok(targets)
 }

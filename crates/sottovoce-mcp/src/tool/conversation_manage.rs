@@ -4,18 +4,18 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::store::{ForgetReport, StoreBackend};
 use sottovoce::{ConversationStore, FileConversationStore, StoredMessage};
 
-use super::{arguments, define, json};
+use super::{Effect, arguments, define, json};
 use crate::fault::Fault;
-use crate::hub::{Change, Hub};
+use crate::hub::Hub;
 use crate::page::Page;
-use crate::resources;
+use crate::resources::publish_context;
 use crate::shape::{MessageShape, message_seq};
 
 pub(super) const NAME: &str = "conversation-manage";
@@ -64,28 +64,20 @@ struct Output {
     /// The result in words.
     message: String,
     /// A page of messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
     conversations: Option<Vec<MessageShape>>,
     /// The number of messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
     total_count: Option<usize>,
     /// The number of this page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<usize>,
     /// Messages per page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     page_size: Option<usize>,
     /// The number of deleted messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
     deleted_count: Option<usize>,
     /// The result of delete.
-    #[serde(skip_serializing_if = "Option::is_none")]
     deleted: Option<Deleted>,
     /// The result of clear.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cleared: Option<Cleared>,
     /// What was deleted together with the named messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
     along: Option<Along>,
 }
 
@@ -150,11 +142,7 @@ pub(super) fn tool() -> Tool {
         NAME,
         "Manage a context's history",
         "Lists the messages of a context, or permanently deletes some or all of them.",
-        ToolAnnotations::new()
-            .read_only(false)
-            .destructive(true)
-            .idempotent(true)
-            .open_world(false),
+        Effect::Deletes,
     )
 }
 
@@ -195,8 +183,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         }
     };
     if output.deleted_count.is_some() {
-        hub.publish(Change::Updated(resources::CONTEXTS.to_owned()));
-        hub.publish(Change::Updated(resources::context_uri(&target.id)));
+        publish_context(hub, &target.id);
     }
     json(&output)
 }

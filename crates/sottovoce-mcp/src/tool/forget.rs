@@ -1,16 +1,16 @@
 //! The tool `forget`: shows what forgetting messages would delete, and deletes it.
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::ConversationStore;
 
 use super::conversation_manage::Along;
-use super::{arguments, define, json};
+use super::{Effect, arguments, define, json};
 use crate::fault::Fault;
-use crate::hub::{Change, Hub};
-use crate::resources;
+use crate::hub::Hub;
+use crate::resources::publish_context;
 use crate::shape::{MessageShape, message_id, message_seq};
 
 pub(super) const NAME: &str = "forget";
@@ -42,7 +42,6 @@ struct Output {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     messages: Vec<Said>,
     /// What goes with them; only after deleting.
-    #[serde(skip_serializing_if = "Option::is_none")]
     along: Option<Along>,
 }
 
@@ -62,11 +61,7 @@ pub(super) fn tool() -> Tool {
         "Forget messages",
         "Deletes messages for good, with their copies, summaries and search index. Call it with confirmed: false first, tell \
 the person what would go, and then with confirmed: true.",
-        ToolAnnotations::new()
-            .read_only(false)
-            .destructive(true)
-            .idempotent(true)
-            .open_world(false),
+        Effect::Deletes,
     )
 }
 
@@ -99,8 +94,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         return json(&Output { success: true, message, ids, messages, along: None });
     }
     let forgotten = hub.forget(&target, &seqs).await?;
-    hub.publish(Change::Updated(resources::CONTEXTS.to_owned()));
-    hub.publish(Change::Updated(resources::context_uri(&target.id)));
+    publish_context(hub, &target.id);
     json(&Output {
         success: true,
         message: format!("deleted for good: {}", counted(forgotten.removed.len())),

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::persona::{Persona, PersonaChange, Preset, PresetChange};
 
-use super::{arguments, define, json, needed};
+use super::{Effect, arguments, define, json, needed};
 use crate::fault::Fault;
 use crate::hub::{Change, Hub};
 use crate::page::Page;
@@ -87,22 +87,16 @@ struct Output {
     /// The result in words.
     message: String,
     /// The preset.
-    #[serde(skip_serializing_if = "Option::is_none")]
     preset: Option<PresetShape>,
     /// A page of presets: the built-in ones first, then the others, newest first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     presets: Option<Vec<PresetShape>>,
     /// The number of presets in the whole list.
-    #[serde(skip_serializing_if = "Option::is_none")]
     total_count: Option<usize>,
     /// The number of this page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<usize>,
     /// Presets per page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     page_size: Option<usize>,
     /// The preset that was deleted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     deleted: Option<Deleted>,
 }
 
@@ -121,11 +115,7 @@ pub(super) fn tool() -> Tool {
         "Manage personality presets",
         "Makes, lists, shows, changes and deletes presets: templates of a personality that contexts are made from. Six \
 are built in.",
-        ToolAnnotations::new()
-            .read_only(false)
-            .destructive(true)
-            .idempotent(false)
-            .open_world(false),
+        Effect::Changes,
     )
 }
 

@@ -1,6 +1,6 @@
 //! The tool `recall`: finds what was said earlier and fits a question.
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,9 +8,10 @@ use sottovoce::ConversationStore;
 use sottovoce::context::recall::{RecallHit, RecallQuery, best_of};
 
 use super::context_search::all;
-use super::{arguments, define, json};
+use super::{Effect, arguments, define, json};
 use crate::fault::Fault;
 use crate::hub::{Hub, Target};
+use crate::page;
 use crate::shape::message_id;
 
 pub(super) const NAME: &str = "recall";
@@ -73,20 +74,13 @@ pub(super) fn tool() -> Tool {
         "Recall what was said",
         "Finds what was said earlier and fits a question, best first, by its meaning and its words. Use it when the answer \
 may have been told before: names, places, preferences, plans, codes, people.",
-        ToolAnnotations::new()
-            .read_only(true)
-            .destructive(false)
-            .idempotent(true)
-            .open_world(false),
+        Effect::Reads,
     )
 }
 
 pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, Fault> {
     let given: Arguments = arguments(given)?;
-    let limit = given.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Fault::new(format!("limit {limit} is not from 1 to {MOST}")));
-    }
+    let limit = page::limit(given.limit, USUAL, MOST)?;
     if given.words.trim().is_empty() || given.words.chars().count() > LONGEST {
         return Err(Fault::new(format!(
             "words must be a question of at most {LONGEST} characters"

@@ -1,12 +1,12 @@
 //! The tool `remember`: stores a sentence as its owner said it.
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::{ChatMessage, ChatRole, ConversationStore};
 
-use super::{arguments, define, json};
+use super::{Effect, arguments, define, json};
 use crate::fault::Fault;
 use crate::hub::{Change, Hub};
 use crate::resources;
@@ -42,11 +42,7 @@ pub(super) fn tool() -> Tool {
         NAME,
         "Remember a sentence",
         "Stores a sentence that the person wants remembered, in their own words. `recall` finds it again.",
-        ToolAnnotations::new()
-            .read_only(false)
-            .destructive(false)
-            .idempotent(false)
-            .open_world(false),
+        Effect::Adds,
     )
 }
 

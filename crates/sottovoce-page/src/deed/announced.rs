@@ -1,10 +1,11 @@
 //! What was shown to the owner and is done once they agree: exactly that, or nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use sottovoce::Scope;
 use sottovoce::store::{ForgetPlan, LimitsEffect, Retention};
+use sottovoce_net::lock;
 
 /// The most plans that wait. One more drops the oldest.
 const WAITING: usize = 32;
@@ -28,7 +29,7 @@ struct Waiting {
 
 impl Announced {
     pub(crate) fn keep(&self, scope: &Scope, plan: Plan) -> u64 {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.0);
         waiting.last += 1;
         let number = waiting.last;
         waiting.plans.insert(number, (scope.clone(), plan));
@@ -40,7 +41,7 @@ impl Announced {
 
     /// The plan with this number, if it is about this conversation and was not done yet.
     pub(crate) fn take(&self, scope: &Scope, number: u64) -> Option<Plan> {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.0);
         if waiting.plans.get(&number).is_none_or(|(of, _)| of != scope) {
             return None;
         }
@@ -48,11 +49,7 @@ impl Announced {
     }
 
     pub(crate) fn clear(&self) {
-        self.lock().plans.clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).plans.clear();
     }
 }
 

@@ -1,12 +1,13 @@
 //! Counts of conversations by day, hour and person. A conversation is counted once; later only what is new.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
 use sottovoce::conversation::{CACHED_TOKENS, FIRST_WORD_MS, RECALLED};
 use sottovoce::{ChatMessage, ChatRole, ConversationStore, FileConversationStore, Result, Scope};
+use sottovoce_net::lock;
 
 /// How many numbers one read covers.
 const STEP: u64 = 2048;
@@ -97,7 +98,7 @@ impl Tallies {
         let state = sottovoce::store::StoreBackend::state(store).await?;
         let gone: u64 = state.forgotten().map(|range| range.end() - range.start() + 1).sum();
         let shared = {
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = lock(&self.0);
             Arc::clone(all.entry((**store.scope()).clone()).or_default())
         };
         let begins = {
@@ -129,7 +130,7 @@ impl Tallies {
     }
 
     pub(crate) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.0).clear();
     }
 }
 
@@ -147,8 +148,4 @@ async fn count(shared: &Shared, store: &FileConversationStore, zone: &TimeZone) 
     }
     tally.counted = end.max(first - 1);
     Ok(tally.counted < tally.last)
-}
-
-fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Tally> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

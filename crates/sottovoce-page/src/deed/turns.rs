@@ -1,11 +1,12 @@
 //! Turns that were begun on the page: the running ones, so that they can be stopped, and the prompts of the last ones.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use jiff::Zoned;
 use sottovoce::Scope;
 use sottovoce::conversation::TurnReport;
+use sottovoce_net::lock;
 use tokio::sync::oneshot;
 
 /// How many turns of a conversation are remembered, and of how many conversations.
@@ -20,7 +21,7 @@ impl RunningTurns {
     /// A number for a turn, and what receives how many characters were shown once it is stopped.
     pub(crate) fn begin(&self) -> (u64, oneshot::Receiver<usize>) {
         let (sender, receiver) = oneshot::channel();
-        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = lock(&self.0);
         let (last, turns) = &mut *running;
         turns.retain(|_, turn| !turn.is_closed());
         *last += 1;
@@ -30,7 +31,7 @@ impl RunningTurns {
 
     /// Stops a turn. Returns whether it was running.
     pub(crate) fn stop(&self, number: u64, chars: usize) -> bool {
-        let turn = self.0.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&number);
+        let turn = lock(&self.0).1.remove(&number);
         turn.is_some_and(|turn| turn.send(chars).is_ok())
     }
 }
@@ -50,7 +51,7 @@ pub(crate) struct LastTurns(Mutex<HashMap<Scope, VecDeque<LastTurn>>>);
 
 impl LastTurns {
     pub(crate) fn add(&self, scope: &Scope, turn: LastTurn) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         if all.len() >= SCOPES && !all.contains_key(scope) {
             all.clear();
         }
@@ -60,11 +61,11 @@ impl LastTurns {
     }
 
     pub(crate) fn of(&self, scope: &Scope) -> Vec<LastTurn> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.0);
         all.get(scope).into_iter().flatten().cloned().collect()
     }
 
     pub(crate) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.0).clear();
     }
 }

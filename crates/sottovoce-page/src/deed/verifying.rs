@@ -1,11 +1,12 @@
 //! The check of every file, which takes a while: how far it is, and what it found.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use jiff::Zoned;
 use sottovoce::admin::{Progress, Report};
 use sottovoce::config::OpenConversations;
 use sottovoce::{Scope, with_causes};
+use sottovoce_net::lock;
 
 /// How a check stands.
 #[derive(Clone, Default)]
@@ -24,14 +25,14 @@ pub(crate) struct Verifying(Arc<Mutex<Verified>>);
 
 impl Verifying {
     pub(crate) fn now(&self) -> Verified {
-        self.lock().clone()
+        lock(&self.0).clone()
     }
 
     /// Begins a check of these conversations, unless one runs.
     pub(crate) fn begin(&self, conversations: Arc<OpenConversations>, scopes: Vec<Scope>) {
         let Some(first) = scopes.first().cloned() else { return };
         {
-            let mut state = self.lock();
+            let mut state = lock(&self.0);
             if state.running.is_some() {
                 return;
             }
@@ -42,9 +43,9 @@ impl Verifying {
             for scope in scopes {
                 let result = verifying.check(&conversations, &scope).await;
                 let result = result.map(Arc::new).map_err(|error| with_causes(&error));
-                verifying.lock().results.push((scope, result));
+                lock(&verifying.0).results.push((scope, result));
             }
-            let mut state = verifying.lock();
+            let mut state = lock(&verifying.0);
             state.running = None;
             state.ended = Some(conversations.clock().now());
         });
@@ -58,12 +59,8 @@ impl Verifying {
         let store = conversations.store(scope).await?;
         let (verifying, of) = (self.clone(), scope.clone());
         let shown = move |Progress { done, total, .. }| {
-            verifying.lock().running = Some((of.clone(), (done, total)));
+            lock(&verifying.0).running = Some((of.clone(), (done, total)));
         };
         store.verify(shown).await
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Verified> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,11 @@
 //! The one-time link, the sessions of browsers, and their locks.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use http::header::COOKIE;
-use sottovoce_net::Token;
+use sottovoce_net::{Token, lock};
 use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
@@ -82,14 +82,14 @@ impl Gate {
     pub(crate) fn new_link(&self) -> Result<String, getrandom::Error> {
         let secret = Secret::new()?;
         let text = secret.text().to_owned();
-        self.inside().link = Some(secret);
+        lock(&self.inside).link = Some(secret);
         Ok(text)
     }
 
     /// The secret of a new link, unless there is one that was not used yet.
     pub(crate) fn next_link(&self) -> Result<Option<String>, getrandom::Error> {
         let secret = Secret::new()?;
-        let mut inside = self.inside();
+        let mut inside = lock(&self.inside);
         if inside.link.is_some() {
             return Ok(None);
         }
@@ -98,7 +98,7 @@ impl Gate {
 
     /// Lets a browser in with a link's secret, once. Returns the text of its cookie.
     pub(crate) fn enter(&self, shown: &str) -> Option<String> {
-        let mut inside = self.inside();
+        let mut inside = lock(&self.inside);
         inside.link.take_if(|link| link.is(shown))?;
         inside.admit()
     }
@@ -109,7 +109,7 @@ impl Gate {
         shown: &str,
     ) -> Result<Option<String>, TooManyGuesses> {
         if self.token.as_ref().is_some_and(|token| token.is(shown)) {
-            return Ok(self.inside().admit());
+            return Ok(lock(&self.inside).admit());
         }
         let _guess = self.guesses.try_acquire().map_err(|_| TooManyGuesses)?;
         tokio::time::sleep(DELAY).await;
@@ -131,7 +131,7 @@ impl Gate {
 
     /// What a request may do. A request of the owner's keeps the session from locking; what a page asks by itself does not.
     pub(crate) fn entry(&self, headers: &HeaderMap, of_owner: bool) -> Entry {
-        let mut inside = self.inside();
+        let mut inside = lock(&self.inside);
         let idle = self.idle;
         let Some(session) = inside.find(headers) else { return Entry::Closed };
         session.lock_if_idle(idle);
@@ -147,28 +147,24 @@ impl Gate {
 
     /// Unlocks the session of a request.
     pub(crate) fn unlock(&self, headers: &HeaderMap) {
-        if let Some(session) = self.inside().find(headers) {
+        if let Some(session) = lock(&self.inside).find(headers) {
             session.is_locked = false;
             session.used = Instant::now();
         }
-        self.inside().was_open = true;
+        lock(&self.inside).was_open = true;
     }
 
     /// Locks every session.
     pub(crate) fn lock(&self) {
-        self.inside().sessions.iter_mut().for_each(|session| session.is_locked = true);
+        lock(&self.inside).sessions.iter_mut().for_each(|session| session.is_locked = true);
     }
 
     /// Locks what has been idle too long. Returns whether the last open session was locked since the last call.
     pub(crate) fn lock_idle(&self) -> bool {
-        let mut inside = self.inside();
+        let mut inside = lock(&self.inside);
         let idle = self.idle;
         inside.sessions.iter_mut().for_each(|session| session.lock_if_idle(idle));
         !inside.is_open() && std::mem::take(&mut inside.was_open)
-    }
-
-    fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

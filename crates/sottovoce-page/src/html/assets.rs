@@ -1,7 +1,7 @@
-//! The files that browsers load: one stylesheet, one script, one icon. They are part of the program.
+//! The files that browsers load: one stylesheet, one script, one icon, which are part of the program, and what they save.
 
 use axum::response::{IntoResponse, Response};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 
 /// Changed with the program, so that no browser uses those of another one.
 pub(crate) const STYLE: &str = concat!("/style.css?v=", env!("CARGO_PKG_VERSION"));
@@ -17,4 +17,14 @@ pub(crate) fn find(path: &str) -> Option<Response> {
         _ => return None,
     };
     Some(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-cache")], text).into_response())
+}
+
+/// A file of the store. Browsers save it and never show it.
+pub(crate) fn download(kind: &'static str, name: &str, contents: impl IntoResponse) -> Response {
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CONTENT_DISPOSITION, &*format!("attachment; filename=\"{name}\"")),
+        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+    ];
+    (headers, contents).into_response()
 }

@@ -22,12 +22,6 @@ impl Visit {
     }
 }
 
-impl std::fmt::Debug for Visit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Visit").field("read_only", &self.read_only).finish_non_exhaustive()
-    }
-}
-
 /// Where a page stands among the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {

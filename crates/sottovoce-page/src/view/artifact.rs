@@ -4,17 +4,19 @@ use std::io::Read;
 
 use axum::body::Body;
 use axum::extract::Query;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::header::CONTENT_LENGTH;
 use maud::{Markup, html};
 use serde::Deserialize;
 use sottovoce::store::{Artifact, ArtifactContents, ArtifactLines, find_artifact};
 
 use crate::english as en;
 use crate::failure::Failure;
-use crate::html::{BESIDE, Place, Shell, brief, counted, fitting, layout, moment, one_line, size};
+use crate::html::{
+    BESIDE, Place, Shell, brief, counted, download, fitting, layout, moment, one_line, size,
+};
 use crate::link;
 use crate::room::Room;
 
@@ -39,7 +41,7 @@ pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Marku
     let artifact = contents.artifact().clone();
     let from = asked.from.max(1);
     let lines = match artifact.is_text() {
-        true => Some(lines(&room, contents, from).await?),
+        true => Some(lines(contents, from).await?),
         false => None,
     };
     let shell = Shell::of(Place::Outside, en::ARTIFACT, &room.scope, room.title());
@@ -78,28 +80,20 @@ fn page(room: &Room, artifact: &Artifact, lines: Option<&ArtifactLines>) -> Mark
 
 async fn open(room: &Room, id: &str) -> Result<ArtifactContents, Failure> {
     let store: &dyn sottovoce::ConversationStore = &room.store;
-    let opened = async {
-        let id = find_artifact(store, id).await?;
-        match store.artifact_store() {
-            Some(artifacts) => artifacts.open_artifact(&id).await,
-            None => Ok(None),
-        }
+    let id = find_artifact(store, id).await?;
+    let opened = match store.artifact_store() {
+        Some(artifacts) => artifacts.open_artifact(&id).await?,
+        None => None,
     };
-    let opened = opened.await.map_err(|error| room.failed(error))?;
-    opened.ok_or_else(|| room.here.not_found(en::NO_SUCH_ARTIFACT))
+    opened.ok_or(Failure::NotFound(en::NO_SUCH_ARTIFACT))
 }
 
-async fn lines(
-    room: &Room,
-    contents: ArtifactContents,
-    from: u64,
-) -> Result<ArtifactLines, Failure> {
-    let unreadable = || room.here.not_found(en::ARTIFACT_DAMAGED);
+async fn lines(contents: ArtifactContents, from: u64) -> Result<ArtifactLines, Failure> {
     let read = tokio::task::spawn_blocking(move || contents.lines(from, LINES, BYTES)).await;
-    read.map_err(|_| unreadable())?.map_err(|_| unreadable())
+    read.ok().and_then(Result::ok).ok_or(Failure::NotFound(en::ARTIFACT_DAMAGED))
 }
 
-/// The contents as a file. Browsers save it and never show it.
+/// The contents as a file.
 pub(crate) async fn contents(room: Room, Query(asked): Query<Asked>) -> Result<Response, Failure> {
     let contents = open(&room, &asked.id).await?;
     let artifact = contents.artifact().clone();
@@ -120,13 +114,8 @@ pub(crate) async fn contents(room: Room, Query(asked): Query<Asked>) -> Result<R
             Err(_) => Some((Err(std::io::ErrorKind::Interrupted.into()), None)),
         }
     });
-    let headers = [
-        (CONTENT_TYPE, "application/octet-stream".to_owned()),
-        (CONTENT_LENGTH, artifact.size.to_string()),
-        (CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", file_name(&artifact.name))),
-        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
-    ];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    let contents = ([(CONTENT_LENGTH, artifact.size)], Body::from_stream(pieces));
+    Ok(download("application/octet-stream", &file_name(&artifact.name), contents))
 }
 
 /// A name that is safe in a header and as a file: the last part of a path, with nothing but plain characters.

@@ -6,6 +6,6 @@ use crate::failure::Failure;
 use crate::room::Here;
 
 pub(crate) async fn begin(here: Here) -> Result<Redirect, Failure> {
-    here.app.house.make_key().map_err(|error| here.failed(error))?;
+    here.app.house.make_key()?;
     Ok(Redirect::to("/timeline/default"))
 }

@@ -5,7 +5,7 @@ use axum::response::Response;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use serde::Deserialize;
-use sottovoce::admin::{Stats, scopes};
+use sottovoce::admin::Stats;
 use sottovoce::context::recall::SearchQuery;
 use sottovoce::store::Profile;
 use sottovoce::{ConversationStore, Scope, with_causes};
@@ -49,7 +49,7 @@ struct Row {
 
 pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Response, Failure> {
     if asked.q.len() + asked.tag.len() + asked.kind.len() + asked.after.len() > LONGEST {
-        return Err(here.wrong(en::ASKED_TOO_LONG, en::ASK_SHORTER));
+        return Err(Failure::wrong(en::ASKED_TOO_LONG, en::ASK_SHORTER));
     }
     here.store()?;
     let listing = here.clone();
@@ -61,10 +61,8 @@ pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Respo
 
 async fn list(here: &Here, asked: &Asked) -> Result<Markup, Failure> {
     let open = here.store()?;
-    let root = open.config().storage_root().map_err(|error| here.failed(error))?;
-    let all = scopes(&root).map_err(|error| here.failed(error))?;
     let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
-    for scope in all {
+    for scope in here.scopes()? {
         let looked = async {
             let store = look_at(&open, &scope).await?;
             Ok::<_, sottovoce::Error>((store.profile().await?, store.stats().await?))

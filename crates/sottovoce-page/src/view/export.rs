@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use axum::body::Body;
 use axum::extract::Form;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use serde::Deserialize;
 use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use tokio::sync::mpsc;
 
+use crate::html::download;
 use crate::room::Room;
 
 /// How many pieces wait for a browser that reads slowly.
@@ -44,17 +44,11 @@ pub(crate) async fn export(room: Room, Form(asked): Form<Asked>) -> Response {
             let _ = failed.send(Err(io::Error::other("the export failed"))).await;
         }
     });
-    let day = room.here.app.house.clock().now().strftime("%Y-%m-%d").to_string();
-    let name = format!("attachment; filename=\"sottovoce-{day}.{ending}\"");
+    let day = room.here.app.house.clock().now().date();
     let pieces = stream::unfold(receiver, |mut receiver| async move {
         receiver.recv().await.map(|piece| (piece, receiver))
     });
-    let headers = [
-        (CONTENT_TYPE, kind.to_owned()),
-        (CONTENT_DISPOSITION, name),
-        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
-    ];
-    (headers, Body::from_stream(pieces)).into_response()
+    download(kind, &format!("sottovoce-{day}.{ending}"), Body::from_stream(pieces))
 }
 
 /// Hands on what the export writes on its blocking thread.

@@ -2,8 +2,6 @@
 
 mod selection;
 
-use std::ops::RangeInclusive;
-
 use axum::extract::Form;
 use axum::response::Response;
 use bytes::Bytes;
@@ -29,47 +27,36 @@ const SHOWN: usize = 30;
 
 /// Asks what to forget.
 pub(crate) async fn choose(room: Room) -> Result<Markup, Failure> {
-    let speakers = speakers(&room).await.map_err(|error| room.failed(error))?;
+    let speakers = speakers(&room).await?;
     let speakers = fitting(2 * BESIDE, &speakers, |speaker| {
         html! { option value=(speaker) { (one_line(speaker)) } }
     });
-    let action = link::of("forget", &room.scope);
-    let csrf = room.here.visit.csrf_field();
+    let form = |what: &str, choice: &Markup| {
+        html! {
+            form method="post" action=(link::of("forget", &room.scope)) {
+                (room.here.visit.csrf_field())
+                (choice)
+                button name="what" value=(what) { (en::SHOW_WHAT_GOES) }
+            }
+        }
+    };
     let main = html! {
         h1 { (en::FORGET_TITLE) }
         p { (en::FORGET_INTRO) }
         @if room.here.visit.read_only { p.failure { (en::READ_ONLY) } } @else {
             div.choices {
-                form method="post" action=(action) {
-                    (csrf)
-                    label { (en::NUMBERS_OF_MESSAGES) input name="numbers" placeholder="7, 9-12" required; }
-                    button name="what" value="numbers" { (en::SHOW_WHAT_GOES) }
-                }
-                form method="post" action=(action) {
-                    (csrf)
-                    label { (en::A_DAY) input type="date" name="day" required; }
-                    button name="what" value="day" { (en::SHOW_WHAT_GOES) }
-                }
+                (form("numbers", &html! { label { (en::NUMBERS_OF_MESSAGES) input name="numbers" placeholder="7, 9-12" required; } }))
+                (form("day", &html! { label { (en::A_DAY) input type="date" name="day" required; } }))
                 @if !speakers.shown.is_empty() {
-                    form method="post" action=(action) {
-                        (csrf)
+                    (form("person", &html! {
                         label { (en::A_PERSON) select name="speaker" {
                             @for speaker in &speakers.shown { (speaker) }
                             @if speakers.left > 0 { option disabled { (en::and_more(speakers.left)) } }
                         } }
-                        button name="what" value="person" { (en::SHOW_WHAT_GOES) }
-                    }
+                    }))
                 }
-                form method="post" action=(action) {
-                    (csrf)
-                    label { (en::WHAT_IS_FOUND) input type="search" name="q" dir="auto" required; }
-                    button name="what" value="found" { (en::SHOW_WHAT_GOES) }
-                }
-                form method="post" action=(action) {
-                    (csrf)
-                    p { (en::WHOLE_CONVERSATION) }
-                    button name="what" value="whole" { (en::SHOW_WHAT_GOES) }
-                }
+                (form("found", &html! { label { (en::WHAT_IS_FOUND) input type="search" name="q" dir="auto" required; } }))
+                (form("whole", &html! { p { (en::WHOLE_CONVERSATION) } }))
             }
         }
         (export_forms(&room))
@@ -104,10 +91,10 @@ pub(crate) async fn plan(room: Room, body: Bytes) -> Result<Response, Failure> {
     let rest = async move {
         let selected = Selection::read(&body).find(&room).await?;
         let planned = match &selected {
-            Selected::Numbers(numbers) => room.store.plan_forget(numbers).await,
-            Selected::Whole => room.store.plan_forget_all().await,
+            Selected::Numbers(numbers) => room.store.plan_forget(numbers).await?,
+            Selected::Whole => room.store.plan_forget_all().await?,
         };
-        announce(&room, planned.map_err(|error| room.failed(error))?, None).await
+        announce(&room, planned, None).await
     };
     later::page(&here, &shell, html! { h1 { (en::WHAT_WILL_GO) } }, rest).await
 }
@@ -118,7 +105,7 @@ async fn announce(
     notice: Option<&'static str>,
 ) -> Result<Markup, Failure> {
     if plan.is_nothing() && !plan.is_whole() {
-        return Err(room.here.wrong(en::ALREADY_GONE, en::SELECT_SOMETHING));
+        return Err(Failure::wrong(en::ALREADY_GONE, en::SELECT_SOMETHING));
     }
     Ok(html! {
         @if let Some(notice) = notice { p.failure role="alert" { (notice) } }
@@ -169,8 +156,7 @@ async fn shown(room: &Room, plan: &ForgetPlan) -> Result<Markup, Failure> {
     let first: Vec<_> = all.take(SHOWN).map(|number| *number..=*number).collect();
     let mut messages = Vec::new();
     for numbers in merged_ranges(first) {
-        let read = room.store.read_seqs(numbers).await;
-        messages.extend(read.map_err(|error| room.failed(error))?.messages);
+        messages.extend(room.store.read_seqs(numbers).await?.messages);
     }
     let total = (plan.messages.len() + plan.originals.len() + plan.copies.len()) as u64;
     let zone = room.zone();
@@ -204,36 +190,28 @@ pub(crate) struct Agreed {
 /// Does what was announced, and nothing else.
 pub(crate) async fn carry_out(room: Room, Form(agreed): Form<Agreed>) -> Result<Markup, Failure> {
     let Some(Plan::Forget(plan)) = room.here.app.announced.take(&room.scope, agreed.plan) else {
-        return Err(room.here.wrong(en::PLAN_USED, en::PLAN_AGAIN));
+        return Err(Failure::wrong(en::PLAN_USED, en::PLAN_AGAIN));
     };
     if agreed.sure != "yes" {
-        return Err(room.here.wrong(en::NOT_SURE, en::PLAN_AGAIN));
+        return Err(Failure::wrong(en::NOT_SURE, en::PLAN_AGAIN));
     }
     match room.conversation.forget_planned(&plan).await {
         // Somebody else has changed the conversation since. The owner sees what would go now.
         Err(Error::MoreThanAnnounced) => {
+            let numbers =
+                || plan.messages.iter().map(|number| *number..=*number).collect::<Vec<_>>();
             let again = match plan.is_whole() {
-                true => room.store.plan_forget_all().await,
-                false => {
-                    let numbers: Vec<RangeInclusive<u64>> =
-                        plan.messages.iter().map(|number| *number..=*number).collect();
-                    room.store.plan_forget(&numbers).await
-                }
+                true => room.store.plan_forget_all().await?,
+                false => room.store.plan_forget(&numbers()).await?,
             };
-            let again = again.map_err(|error| room.failed(error))?;
             let anew = announce(&room, again, Some(en::CHANGED_MEANWHILE)).await?;
             Ok(page(&room, &html! { h1 { (en::WHAT_WILL_GO) } (anew) }))
         }
-        Err(error) => Err(room.failed(error)),
+        Err(error) => Err(error.into()),
         Ok(report) => {
             let is_folder_gone = report.plan.is_whole()
                 && !report.plan.keeps_context
-                && room
-                    .store
-                    .clone()
-                    .remove_forgotten()
-                    .await
-                    .map_err(|error| room.failed(error))?;
+                && room.store.clone().remove_forgotten().await?;
             Ok(page(&room, &record(&room, &report, is_folder_gone)))
         }
     }

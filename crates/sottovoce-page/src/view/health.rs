@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::StatusCode;
 use maud::{Markup, html};
-use sottovoce::admin::{Report, scopes};
+use sottovoce::admin::Report;
 
 use crate::deed::Verified;
 use crate::english as en;
@@ -133,9 +133,6 @@ pub(crate) async fn progress(here: Here) -> Response {
 
 /// Begins to check every file of the store.
 pub(crate) async fn verify(here: Here) -> Result<Redirect, Failure> {
-    let open = here.store()?;
-    let root = open.config().storage_root().map_err(|error| here.failed(error))?;
-    let all = scopes(&root).map_err(|error| here.failed(error))?;
-    here.app.verifying.begin(open, all);
+    here.app.verifying.begin(here.store()?, here.scopes()?);
     Ok(Redirect::to("/health"))
 }

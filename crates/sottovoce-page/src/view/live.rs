@@ -19,7 +19,7 @@ pub(crate) struct Asked {
 
 /// The messages after a number as markup; nothing if there are none; 205 if the page has to be loaded again.
 pub(crate) async fn follow(room: Room, Query(asked): Query<Asked>) -> Result<Response, Failure> {
-    let state = room.store.state().await.map_err(|error| room.failed(error))?;
+    let state = room.store.state().await?;
     let gone: Vec<_> = state.forgotten().collect();
     let gone_now: u64 = gone.iter().map(|range| range.end() - range.start() + 1).sum();
     if gone_now != asked.gone || state.last_seq < asked.after {
@@ -29,9 +29,7 @@ pub(crate) async fn follow(room: Room, Query(asked): Query<Asked>) -> Result<Res
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let room = &room;
-    let read = |most| async move {
-        after(&room.store, asked.after, most).await.map_err(|error| room.failed(error))
-    };
+    let read = |most| async move { Ok(after(&room.store, asked.after, most).await?) };
     let (slice, markup) = fitting_page(room, &gone, None, read).await?;
     let last = slice.last.max(if slice.has_after { 0 } else { state.last_seq });
     Ok(([("x-last", last.to_string())], markup).into_response())

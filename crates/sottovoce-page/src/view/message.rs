@@ -36,12 +36,8 @@ pub(crate) struct Asked {
 
 pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Response, Failure> {
     let stored = find(&room, asked.n).await?;
-    let gathered = async {
-        let location = room.store.locate(&stored).await?;
-        let plan = room.store.plan_forget(&[asked.n..=asked.n]).await?;
-        Ok((location, plan))
-    };
-    let (location, plan) = gathered.await.map_err(|error| room.failed(error))?;
+    let location = room.store.locate(&stored).await?;
+    let plan = room.store.plan_forget(&[asked.n..=asked.n]).await?;
     let main = panel(&room, &stored, location.as_ref(), &plan);
     if asked.part == 1 {
         return Ok(main.into_response());

@@ -4,7 +4,6 @@ use axum::response::Response;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use maud::{Markup, html};
-use sottovoce::admin::scopes;
 
 use crate::deed::{Day, Tally};
 use crate::english as en;
@@ -30,10 +29,8 @@ pub(crate) async fn all(here: Here) -> Result<Response, Failure> {
 
 async fn count(here: &Here) -> Result<Markup, Failure> {
     let open = here.store()?;
-    let root = open.config().storage_root().map_err(|error| here.failed(error))?;
-    let all = scopes(&root).map_err(|error| here.failed(error))?;
     let mut rows = Vec::new();
-    for scope in all {
+    for scope in here.scopes()? {
         let looked = async {
             let store = look_at(&open, &scope).await?;
             let state = sottovoce::store::StoreBackend::state(&store).await?;
@@ -69,8 +66,7 @@ async fn count(here: &Here) -> Result<Markup, Failure> {
 /// The charts of one conversation.
 pub(crate) async fn show(room: Room) -> Result<Markup, Failure> {
     let zone = room.zone();
-    let tally = room.here.app.tallies.of(&room.store, &zone).await;
-    let tally = tally.map_err(|error| room.failed(error))?;
+    let tally = room.here.app.tallies.of(&room.store, &zone).await?;
     let main = html! {
         h1 { (en::NUMBERS) }
         @if !tally.is_complete() {

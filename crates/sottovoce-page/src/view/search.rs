@@ -7,7 +7,6 @@ use axum::extract::Query;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
-use sottovoce::admin::scopes;
 use sottovoce::context::recall::{NotUnderstood, RecallHit, RecallQuery, SearchQuery, best_of};
 use sottovoce::{Conversation, Scope, StoredMessage, with_causes};
 
@@ -62,11 +61,9 @@ struct Found {
 
 pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Response, Failure> {
     if asked.fields().map(str::len).iter().sum::<usize>() > LONGEST {
-        return Err(here.wrong(en::ASKED_TOO_LONG, en::ASK_SHORTER));
+        return Err(Failure::wrong(en::ASKED_TOO_LONG, en::ASK_SHORTER));
     }
-    let open = here.store()?;
-    let root = open.config().storage_root().map_err(|error| here.failed(error))?;
-    let all = scopes(&root).map_err(|error| here.failed(error))?;
+    let all = here.scopes()?;
     let query = match asked.by.as_str() {
         // Ranking takes the words as they are.
         "fit" => Ok(SearchQuery::of_words(&asked.q)),
@@ -147,13 +144,13 @@ async fn find(
 ) -> Result<Found, Failure> {
     let only: Option<Scope> = match asked.of.as_str() {
         "" => None,
-        of => Some(of.parse().map_err(|_| here.not_found(en::NO_SUCH_CONVERSATION))?),
+        of => Some(of.parse().map_err(|_| Failure::NotFound(en::NO_SUCH_CONVERSATION))?),
     };
     let (mut found, mut lists) = (Found::default(), Vec::new());
     for scope in all.iter().filter(|scope| only.as_ref().is_none_or(|only| only == *scope)) {
         let room = Room::open(here.clone(), scope.clone()).await;
         let searched = match room {
-            Err(Failure::Library(_, error)) => Err(with_causes(&*error)),
+            Err(Failure::Library(error)) => Err(with_causes(&*error)),
             Err(failure) => return Err(failure),
             Ok(room) => in_one(here, asked, query, &room.conversation)
                 .await

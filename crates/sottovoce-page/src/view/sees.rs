@@ -65,7 +65,7 @@ fn form(room: &Room, say: &str) -> Markup {
 /// Builds the prompt that these words would get. Stores nothing.
 pub(crate) async fn explain(room: Room, Form(asked): Form<Asked>) -> Result<Response, Failure> {
     if asked.say.trim().is_empty() {
-        return Err(room.here.wrong(en::NO_WORDS, en::TYPE_SOME));
+        return Err(Failure::wrong(en::NO_WORDS, en::TYPE_SOME));
     }
     let first = html! { h1 { (en::SEES) } (form(&room, &asked.say)) };
     let (here, scope) = (room.here.clone(), room.scope.clone());
@@ -77,12 +77,10 @@ pub(crate) async fn explain(room: Room, Form(asked): Form<Asked>) -> Result<Resp
 
 /// The prompt, what was left out of it, and the last turns.
 async fn explained(room: &Room, say: &str) -> Result<Markup, Failure> {
-    let built = room.conversation.prompt(say.trim()).await;
-    let (prompt, receipt) = built.map_err(|error| room.failed(error))?;
+    let (prompt, receipt) = room.conversation.prompt(say.trim()).await?;
     let turns = room.here.app.last_turns.of(&room.scope);
     let cached = turns.first().map(|turn| in_cache(turn, &receipt));
-    let read = left_out_messages(room, &prompt, &receipt).await;
-    let read = read.map_err(|error| room.failed(error))?;
+    let read = left_out_messages(room, &prompt, &receipt).await?;
     let texts = texts(&prompt, &read);
     let scope = &room.scope;
     // The newest stand next to what was typed, so that the oldest are left out where not all fit.

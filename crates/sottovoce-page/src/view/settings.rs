@@ -168,7 +168,7 @@ pub(crate) async fn change(room: Room, Form(change): Form<Change>) -> Result<Red
         "persona" => persona::edit(&room, &change).await?,
         "assign" => persona::assign(&room, &change).await?,
         "unassign" => persona::unassign(&room).await?,
-        _ => return Err(room.here.wrong(en::NOTHING_SELECTED, en::GO_BACK)),
+        _ => return Err(Failure::wrong(en::NOTHING_SELECTED, en::GO_BACK)),
     }
     Ok(Redirect::to(&link::of("settings", &room.scope)))
 }
@@ -187,7 +187,7 @@ async fn rename(room: &Room, change: &Change) -> Result<(), Failure> {
     if title.iter().any(|title| title.chars().count() > LONGEST_TITLE)
         || tags.iter().flatten().any(|tag| tag.chars().count() > LONGEST_TAG)
     {
-        return Err(room.here.wrong(en::TOO_LONG, en::SHORTER));
+        return Err(Failure::wrong(en::TOO_LONG, en::SHORTER));
     }
     let title = title.map(|title| Some(title).filter(|title| !title.is_empty()));
     let apply = move |profile: &mut Profile| {
@@ -199,7 +199,7 @@ async fn rename(room: &Room, change: &Change) -> Result<(), Failure> {
             profile.tags = tags.iter().cloned().collect();
         }
     };
-    room.store.change_profile(Box::new(apply)).await.map_err(|error| room.failed(error))?;
+    room.store.change_profile(Box::new(apply)).await?;
     Ok(())
 }
 
@@ -208,7 +208,7 @@ async fn window(room: &Room, change: &Change) -> Result<(), Failure> {
         ("window-default", _) => (None, None),
         (_, "yes") => {
             let seconds = seconds(&change.ttl, &change.unit)
-                .ok_or_else(|| room.here.wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER))?;
+                .ok_or_else(|| Failure::wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER))?;
             (Some(true), NonZeroU64::new(seconds))
         }
         _ => (Some(false), None),
@@ -216,7 +216,7 @@ async fn window(room: &Room, change: &Change) -> Result<(), Failure> {
     let apply = move |profile: &mut Profile| {
         (profile.rolling_window, profile.window_seconds) = (rolling, seconds);
     };
-    room.store.change_profile(Box::new(apply)).await.map_err(|error| room.failed(error))?;
+    room.store.change_profile(Box::new(apply)).await?;
     Ok(())
 }
 
@@ -241,16 +241,16 @@ pub(crate) async fn limits(room: Room, Form(asked): Form<Limits>) -> Result<Resp
     if asked.what == "agreed" {
         return agreed(&room, &asked).await;
     }
-    let wanted = wanted(&room, &asked)?;
-    let effect = room.store.limits_effect(wanted).await.map_err(|error| room.failed(error))?;
+    let wanted = wanted(&asked)?;
+    let effect = room.store.limits_effect(wanted).await?;
     Ok(announce(&room, wanted, effect, None).into_response())
 }
 
-fn wanted(room: &Room, asked: &Limits) -> Result<Option<Retention>, Failure> {
+fn wanted(asked: &Limits) -> Result<Option<Retention>, Failure> {
     if asked.what == "default" {
         return Ok(None);
     }
-    let wrong = || room.here.wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER);
+    let wrong = || Failure::wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER);
     let most = match asked.most.trim() {
         "" => 0,
         most => most.parse::<u32>().ok().filter(|most| *most > 1).ok_or_else(wrong)?,
@@ -316,7 +316,7 @@ fn affected(room: &Room, messages: &AffectedMessages) -> Markup {
 async fn agreed(room: &Room, asked: &Limits) -> Result<Response, Failure> {
     let Some(Plan::Limits(wanted, effect)) = room.here.app.announced.take(&room.scope, asked.plan)
     else {
-        return Err(room.here.wrong(en::PLAN_USED, en::PLAN_AGAIN));
+        return Err(Failure::wrong(en::PLAN_USED, en::PLAN_AGAIN));
     };
     let hidden = match asked.hidden.as_str() {
         "delete" => HiddenMessages::Delete,
@@ -324,11 +324,10 @@ async fn agreed(room: &Room, asked: &Limits) -> Result<Response, Failure> {
     };
     match room.store.change_limits(wanted, hidden, &effect).await {
         Err(Error::MoreThanAnnounced) => {
-            let effect =
-                room.store.limits_effect(wanted).await.map_err(|error| room.failed(error))?;
+            let effect = room.store.limits_effect(wanted).await?;
             Ok(announce(room, wanted, effect, Some(en::CHANGED_MEANWHILE)).into_response())
         }
-        Err(error) => Err(room.failed(error)),
+        Err(error) => Err(error.into()),
         Ok(_) => Ok(Redirect::to(&link::of("settings", &room.scope)).into_response()),
     }
 }

@@ -63,13 +63,13 @@ pub(crate) async fn talk(
             let help = (room.here.app.advice.error)(&error);
             return Ok(lines(&Line::Failed { what: with_causes(&error), help }).into_response());
         }
-        Err(error) => return Err(room.failed(error)),
+        Err(error) => return Err(error.into()),
     };
     if streams {
         return Ok(stream_of(room, answer));
     }
     let utterance = answer.utterance().map(|stored| stored.seq);
-    let (text, outcome) = answer.whole().await.map_err(|error| room.failed(error))?;
+    let (text, outcome) = answer.whole().await?;
     remember(&room, utterance, outcome.report);
     if !is_off {
         return Ok(Redirect::to(&link::of("timeline", &room.scope)).into_response());

@@ -38,7 +38,7 @@ pub(crate) struct Asked {
 }
 
 pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Markup, Failure> {
-    let state = room.store.state().await.map_err(|error| room.failed(error))?;
+    let state = room.store.state().await?;
     let gone: Vec<_> = state.forgotten().collect();
     let (slice, shown) =
         fitting_page(&room, &gone, asked.at, |most| slice_of(&room, &asked, most)).await?;
@@ -109,24 +109,21 @@ pub(crate) async fn fitting_page<F: Future<Output = Result<Slice, Failure>> + Se
 
 async fn slice_of(room: &Room, asked: &Asked, most: usize) -> Result<Slice, Failure> {
     let store = &room.store;
-    let slice = if !asked.day.is_empty() {
-        let help = en::WRITE_A_DAY;
-        let day: Date = asked.day.parse().map_err(|_| room.here.wrong(en::NOT_A_DAY, help))?;
-        let start = day.to_zoned(room.zone()).map_err(|_| room.here.wrong(en::NOT_A_DAY, help))?;
-        match since(store, start.timestamp()).await.map_err(|error| room.failed(error))? {
-            Some(first) => after(store, first - 1, most).await,
-            None => newest(store, most).await,
-        }
-    } else if let Some(number) = asked.at {
-        around(store, number, most).await
-    } else if let Some(number) = asked.before {
-        before(store, number, most).await
-    } else if let Some(number) = asked.after {
-        after(store, number, most).await
-    } else {
-        newest(store, most).await
-    };
-    slice.map_err(|error| room.failed(error))
+    if !asked.day.is_empty() {
+        let wrong = || Failure::wrong(en::NOT_A_DAY, en::WRITE_A_DAY);
+        let day: Date = asked.day.parse().map_err(|_| wrong())?;
+        let start = day.to_zoned(room.zone()).map_err(|_| wrong())?;
+        return Ok(match since(store, start.timestamp()).await? {
+            Some(first) => after(store, first - 1, most).await?,
+            None => newest(store, most).await?,
+        });
+    }
+    Ok(match (asked.at, asked.before, asked.after) {
+        (Some(number), ..) => around(store, number, most).await?,
+        (_, Some(number), _) => before(store, number, most).await?,
+        (.., Some(number)) => after(store, number, most).await?,
+        _ => newest(store, most).await?,
+    })
 }
 
 /// Messages with the days, and with what stands between them: clears, summaries, and what was forgotten.

@@ -176,6 +176,53 @@ async fn slow_requests_are_ended() {
     assert!(begun.elapsed() < Duration::from_secs(4));
 }
 
+/// A chat of so many bytes. The model server gets all of them.
+fn long_chat(bytes: usize) -> String {
+    let messages = json!([{ "role": "user", "content": "Rain?" }]);
+    json!({ "model": "llama3.2", "messages": messages, "more": "x".repeat(bytes) }).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_announced_and_do_not_come_take_no_memory_of_others() {
+    let served = Served::with(&[], sottovoce_serve::Access::default(), |limits| {
+        limits.memory = 1 << 20;
+    })
+    .await;
+    let mut silent = Vec::new();
+    for _ in 0..4 {
+        let mut socket = connect(&served).await;
+        let head =
+            "POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n{\"m";
+        socket.write_all(head.as_bytes()).await.unwrap();
+        silent.push(socket);
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let got = served.post("/api/chat", long_chat(900_000)).await;
+    assert_eq!(got.status, 200, "{}", got.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_waits_for_the_model_takes_no_memory_of_others() {
+    let served = Served::with(&[], sottovoce_serve::Access::default(), |limits| {
+        limits.memory = 1 << 20;
+    })
+    .await;
+    // One is recorded, and the other one passed on.
+    for (room, more) in [("hall", ""), ("attic", r#""format":"json","#)] {
+        served.stub.next(Answer::silent());
+        let body = long_chat(900_000).replacen('{', &format!("{{{more}"), 1);
+        let url = format!("{}/s/{room}/api/chat", served.url);
+        let before = served.forwarded().len();
+        tokio::spawn(http_client().post(url).body(body).send());
+        served.stub.wait_for(Ask::Reply, before + 1);
+        let begun = Instant::now();
+        while served.post("/s/kitchen/api/chat", long_chat(900_000)).await.status != 200 {
+            assert!(begun.elapsed() < Duration::from_secs(5), "{room}: the memory is not free");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_connections_keep_no_client_out() {
     let served = Served::with(&[], sottovoce_serve::Access::default(), |limits| {

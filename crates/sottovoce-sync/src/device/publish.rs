@@ -169,7 +169,7 @@ impl Device {
     ) -> SyncResult<()> {
         let mut segment = part;
         if bytes < TAIL
-            && let (Some(mut tail), Some(last)) = (own.tail(), own.segments.last())
+            && let (Some(mut tail), Some(last)) = (own.tail.clone(), own.segments.last())
             && last.listed.bytes() < TAIL as u64
         {
             tail.append(segment);
@@ -184,7 +184,7 @@ impl Device {
         let (bytes, segment) = put.await?;
         let listed = SegmentRef(object, segment.before.0 + 1, segment.last().0, bytes);
         own.segments.push(OwnSegment { listed, scopes });
-        own.set_tail((bytes < TAIL as u64).then_some(segment));
+        own.tail = (bytes < TAIL as u64).then_some(segment);
         Ok(())
     }
 

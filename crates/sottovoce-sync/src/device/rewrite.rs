@@ -39,7 +39,7 @@ impl Device {
                 segment.listed = SegmentRef(object, listed.first(), listed.last(), bytes);
             }
             if at + 1 == own.segments.len() && own.tail.is_some() {
-                own.set_tail(Some(text));
+                own.tail = Some(text);
             }
         }
         Ok(Some(gone))
@@ -48,7 +48,7 @@ impl Device {
     /// One of this device's segments: the last one as the state has it, any other from the remote.
     async fn own_segment(&self, own: &Own, at: usize) -> SyncResult<Option<Segment>> {
         if at + 1 == own.segments.len()
-            && let Some(tail) = own.tail()
+            && let Some(tail) = own.tail.clone()
         {
             return Ok(Some(tail));
         }
@@ -103,7 +103,7 @@ impl Device {
             }
             let listed = SegmentRef(object, first, last, bytes);
             own.segments.push(OwnSegment { listed, scopes: covered });
-            own.set_tail(None);
+            own.tail = None;
         }
         Ok(true)
     }

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sottovoce::exchange::{self, Origin, Position, SharedSnapshot, Sharing};
+use sottovoce::exchange::{Origin, Position, SharedSnapshot, Sharing};
 use sottovoce::{FileConversationStore, Scope};
 use zeroize::Zeroizing;
 
@@ -15,8 +15,9 @@ use crate::device::origins::Origins;
 use crate::device::selection::Selection;
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
+use crate::shared_state::{read_state, write_state};
 use crate::space::Invitation;
-use crate::stream::change::{Batch, Contents};
+use crate::stream::change::Contents;
 use crate::stream::head::{Head, Point, SegmentRef, VERSION};
 use crate::stream::segment::Segment;
 
@@ -75,7 +76,7 @@ impl<'de> Deserialize<'de> for Secret {
 }
 
 /// This device's stream.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Own {
     /// The number of the head; 0 before the first.
@@ -84,7 +85,7 @@ pub(crate) struct Own {
     pub(crate) last: Point,
     pub(crate) segments: Vec<OwnSegment>,
     /// The last segment, while it is short enough to be written again with what follows.
-    pub(crate) tail: Option<Tail>,
+    pub(crate) tail: Option<Segment>,
     /// Objects that only the head before this one lists.
     pub(crate) superseded: Vec<Id>,
     /// Streams that this one takes the place of.
@@ -117,15 +118,6 @@ pub(crate) struct Covered {
     pub(crate) seqs: Option<(u64, u64)>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) set: bool,
-}
-
-/// A short segment's text in the state.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Tail {
-    before: Point,
-    publishes: Vec<Point>,
-    batches: Vec<Batch>,
 }
 
 /// What was published of a conversation.
@@ -163,7 +155,7 @@ pub(crate) struct Known {
 }
 
 /// Another device.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Peer {
     /// The number of its newest head.
@@ -213,25 +205,11 @@ impl State {
 
     /// Reads the state from the default conversation. `None` if the store does not sync.
     pub(crate) async fn read(root: &FileConversationStore) -> SyncResult<Option<Self>> {
-        let Some(text) = exchange::read_state(root, Sharing::Devices).await? else {
-            return Ok(None);
-        };
-        // After syncing has ended, the document is empty.
-        if text.trim_ascii().is_empty() {
-            return Ok(None);
-        }
-        let state: Self = serde_json::from_slice(&text)
-            .map_err(|_| SyncError::State { reason: "it has another form" })?;
-        match state.v {
-            VERSION => Ok(Some(state)),
-            _ => Err(SyncError::State { reason: "another version of this program wrote it" }),
-        }
+        read_state(root, Sharing::Devices, (VERSION, |state: &Self| state.v)).await
     }
 
     pub(crate) async fn write(&self, root: &FileConversationStore) -> SyncResult<()> {
-        let text = serde_json::to_vec(self).map(Zeroizing::new);
-        let text = text.map_err(|_| SyncError::State { reason: "it cannot be written" })?;
-        Ok(exchange::write_state(root, Sharing::Devices, &text).await?)
+        write_state(root, Sharing::Devices, self).await
     }
 
     fn key(&self) -> SyncResult<Zeroizing<[u8; 32]>> {
@@ -335,50 +313,6 @@ impl Own {
         // The default conversation tells which ones were forgotten: look into it again.
         if let Some(root) = self.scopes.get_mut(&Scope::Default.to_string()) {
             root.position = Position::default();
-        }
-    }
-
-    pub(crate) fn tail(&self) -> Option<Segment> {
-        let Tail { before, publishes, batches } = self.tail.clone()?;
-        Some(Segment { before, publishes, batches })
-    }
-
-    pub(crate) fn set_tail(&mut self, segment: Option<Segment>) {
-        let tail = |Segment { before, publishes, batches }| Tail { before, publishes, batches };
-        self.tail = segment.map(tail);
-    }
-}
-
-impl Default for Own {
-    fn default() -> Self {
-        Self {
-            n: 0,
-            token: Id::ZERO,
-            last: Point::START,
-            segments: Vec::new(),
-            tail: None,
-            superseded: Vec::new(),
-            replaces: BTreeSet::new(),
-            scopes: BTreeMap::new(),
-            seen: BTreeMap::new(),
-            pieces: BTreeMap::new(),
-            at: None,
-            is_to_tell: false,
-        }
-    }
-}
-
-impl Default for Peer {
-    fn default() -> Self {
-        Self {
-            n: 0,
-            read: Point::START,
-            last: 0,
-            name: String::new(),
-            at: None,
-            seen: BTreeMap::new(),
-            replaces: BTreeSet::new(),
-            is_missing: false,
         }
     }
 }

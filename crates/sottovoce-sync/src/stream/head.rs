@@ -12,7 +12,7 @@ use crate::id::Id;
 pub(crate) const VERSION: u64 = 1;
 
 /// A publish: its number and its random token. Two publishes with one number differ in the token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Point(pub(crate) u64, pub(crate) Id);
 
 impl Point {

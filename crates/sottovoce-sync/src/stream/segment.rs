@@ -13,7 +13,8 @@ use crate::stream::head::{Point, SegmentRef, VERSION, unreadable};
 pub(crate) const LARGEST: usize = 8 << 20;
 
 /// A segment.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Segment {
     /// The publish before its first.
     pub(crate) before: Point,

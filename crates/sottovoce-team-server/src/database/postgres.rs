@@ -53,12 +53,12 @@ pub(super) struct Postgres {
 impl Postgres {
     pub(super) async fn open(address: &str, options: DatabaseOptions) -> Result<Self> {
         let this = Self { pool: connect::pool(address, options)? };
-        this.migrate(MIGRATIONS.len()).await?;
+        this.migrate().await?;
         Ok(this)
     }
 
-    /// Brings the tables to this version. Servers that start at once wait for each other.
-    async fn migrate(&self, version: usize) -> Result<()> {
+    /// Brings the tables up to date. Servers that start at once wait for each other.
+    async fn migrate(&self) -> Result<()> {
         let mut client = self.client().await?;
         let transaction = client.transaction().await.map_err(failed)?;
         transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(failed)?;
@@ -73,10 +73,8 @@ impl Postgres {
         if found > known {
             return Err(Error::Newer { found, known });
         }
-        for (version, changes) in
-            (1_i64..).zip(MIGRATIONS.iter().take(version)).skip(found as usize)
-        {
-            for change in *changes {
+        for (version, changes) in (1_i64..).zip(MIGRATIONS).skip(found as usize) {
+            for change in changes {
                 if let Change::Both(sql) | Change::Postgres(sql) = change {
                     transaction.batch_execute(sql).await.map_err(failed)?;
                 }
@@ -100,8 +98,7 @@ impl Postgres {
         if let [step] = steps {
             // It is a transaction of its own.
             let rows = run(&client, step).await?;
-            let is_refused = step.must && rows.is_empty();
-            return Ok(if is_refused { Outcome::Refused(0) } else { Outcome::Done(vec![rows]) });
+            return Ok(step.alone(rows));
         }
         let transaction = client.transaction().await.map_err(failed)?;
         let mut results = Vec::with_capacity(steps.len());

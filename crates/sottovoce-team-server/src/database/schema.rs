@@ -9,104 +9,72 @@ pub(super) const LOCK: i64 = 0x736f_7474_6f76_6f63;
 pub(super) const MIGRATIONS: [&[Change]; 2] = [
     &[
         Change::Both(
-            "CREATE TABLE org (id bytea PRIMARY KEY, created bigint NOT NULL, audited bigint NOT NULL)",
+            "\
+CREATE TABLE org (id bytea PRIMARY KEY, created bigint NOT NULL, audited bigint NOT NULL);
+CREATE TABLE member (id bytea PRIMARY KEY, org bytea NOT NULL REFERENCES org(id), role smallint NOT NULL, \
+ created bigint NOT NULL, profile bytea);
+CREATE INDEX member_org ON member(org);
+CREATE TABLE token (sha256 bytea PRIMARY KEY, id bytea NOT NULL UNIQUE, \
+ member bytea NOT NULL REFERENCES member(id) ON DELETE CASCADE, device bytea NOT NULL, \
+ created bigint NOT NULL, expires bigint NOT NULL);
+CREATE INDEX token_member ON token(member);
+CREATE TABLE conversation (id bytea PRIMARY KEY, org bytea NOT NULL REFERENCES org(id), \
+ created bigint NOT NULL, last bigint NOT NULL, bytes bigint NOT NULL);
+CREATE INDEX conversation_org ON conversation(org);
+CREATE TABLE grant_ (conversation bytea NOT NULL REFERENCES conversation(id) ON DELETE CASCADE, \
+ member bytea NOT NULL REFERENCES member(id) ON DELETE CASCADE, level smallint NOT NULL, \
+ PRIMARY KEY (conversation, member));
+CREATE INDEX grant_member ON grant_(member);
+CREATE TABLE invitation (sha256 bytea PRIMARY KEY, id bytea NOT NULL UNIQUE, \
+ org bytea NOT NULL REFERENCES org(id), role smallint NOT NULL, \
+ author bytea NOT NULL REFERENCES member(id) ON DELETE CASCADE, expires bigint NOT NULL);
+CREATE INDEX invitation_author ON invitation(author);
+CREATE TABLE invitation_grant (invitation bytea NOT NULL REFERENCES invitation(id) ON DELETE CASCADE, \
+ conversation bytea NOT NULL REFERENCES conversation(id) ON DELETE CASCADE, level smallint NOT NULL, \
+ PRIMARY KEY (invitation, conversation));
+CREATE INDEX invitation_grant_conversation ON invitation_grant(conversation);
+CREATE TABLE audit (org bytea NOT NULL REFERENCES org(id), n bigint NOT NULL, at bigint NOT NULL, \
+ member bytea NOT NULL, action smallint NOT NULL, target bytea NOT NULL, subject bytea, PRIMARY KEY (org, n))",
         ),
-        Change::Both(
-            "CREATE TABLE member (id bytea PRIMARY KEY, org bytea NOT NULL REFERENCES org(id), role smallint NOT NULL, \
-             created bigint NOT NULL, profile bytea)",
-        ),
-        Change::Both("CREATE INDEX member_org ON member(org)"),
-        Change::Both(
-            "CREATE TABLE token (sha256 bytea PRIMARY KEY, id bytea NOT NULL UNIQUE, \
-             member bytea NOT NULL REFERENCES member(id) ON DELETE CASCADE, device bytea NOT NULL, \
-             created bigint NOT NULL, expires bigint NOT NULL)",
-        ),
-        Change::Both("CREATE INDEX token_member ON token(member)"),
-        Change::Both(
-            "CREATE TABLE conversation (id bytea PRIMARY KEY, org bytea NOT NULL REFERENCES org(id), \
-             created bigint NOT NULL, last bigint NOT NULL, bytes bigint NOT NULL)",
-        ),
-        Change::Both("CREATE INDEX conversation_org ON conversation(org)"),
-        Change::Both(
-            "CREATE TABLE grant_ (conversation bytea NOT NULL REFERENCES conversation(id) ON DELETE CASCADE, \
-             member bytea NOT NULL REFERENCES member(id) ON DELETE CASCADE, level smallint NOT NULL, \
-             PRIMARY KEY (conversation, member))",
-        ),
-        Change::Both("CREATE INDEX grant_member ON grant_(member)"),
-        Change::Both(
-            "CREATE TABLE invitation (sha256 bytea PRIMARY KEY, id bytea NOT NULL UNIQUE, \
-             org bytea NOT NULL REFERENCES org(id), role smallint NOT NULL, \
-             author bytea NOT NULL REFERENCES member(id) ON DELETE CASCADE, expires bigint NOT NULL)",
-        ),
-        Change::Both("CREATE INDEX invitation_author ON invitation(author)"),
-        Change::Both(
-            "CREATE TABLE invitation_grant (invitation bytea NOT NULL REFERENCES invitation(id) ON DELETE CASCADE, \
-             conversation bytea NOT NULL REFERENCES conversation(id) ON DELETE CASCADE, level smallint NOT NULL, \
-             PRIMARY KEY (invitation, conversation))",
-        ),
-        Change::Both(
-            "CREATE INDEX invitation_grant_conversation ON invitation_grant(conversation)",
-        ),
-        Change::Both(
-            "CREATE TABLE audit (org bytea NOT NULL REFERENCES org(id), n bigint NOT NULL, at bigint NOT NULL, \
-             member bytea NOT NULL, action smallint NOT NULL, target bytea NOT NULL, subject bytea, PRIMARY KEY (org, n))",
-        ),
-        // The sealed contents are empty once the record is forgotten, and null while they lie in a pack.
+        // The sealed contents are empty once the record is forgotten, and null while they lie in a pack. Ciphertext does not
+        // compress. Eight partitions: more exceed the locks that PostgreSQL takes fast.
         Change::Postgres(
-            "CREATE TABLE record (pos bigint NOT NULL, at bigint NOT NULL, size integer NOT NULL, kind smallint NOT NULL, \
-             conversation bytea NOT NULL, rid bytea NOT NULL, device bytea NOT NULL, sealed bytea, forgets bytea, \
-             PRIMARY KEY (conversation, pos), UNIQUE (conversation, rid)) PARTITION BY HASH (conversation)",
-        ),
-        // Ciphertext does not compress. Eight: more exceed the locks that PostgreSQL takes fast.
-        Change::Postgres("ALTER TABLE record ALTER COLUMN sealed SET STORAGE EXTERNAL"),
-        Change::Postgres(
-            "CREATE TABLE record_0 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 0)",
-        ),
-        Change::Postgres(
-            "CREATE TABLE record_1 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 1)",
-        ),
-        Change::Postgres(
-            "CREATE TABLE record_2 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 2)",
-        ),
-        Change::Postgres(
-            "CREATE TABLE record_3 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 3)",
-        ),
-        Change::Postgres(
-            "CREATE TABLE record_4 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 4)",
-        ),
-        Change::Postgres(
-            "CREATE TABLE record_5 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 5)",
-        ),
-        Change::Postgres(
-            "CREATE TABLE record_6 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 6)",
-        ),
-        Change::Postgres(
-            "CREATE TABLE record_7 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 7)",
+            "\
+CREATE TABLE record (pos bigint NOT NULL, at bigint NOT NULL, size integer NOT NULL, kind smallint NOT NULL, \
+ conversation bytea NOT NULL, rid bytea NOT NULL, device bytea NOT NULL, sealed bytea, forgets bytea, \
+ PRIMARY KEY (conversation, pos), UNIQUE (conversation, rid)) PARTITION BY HASH (conversation);
+ALTER TABLE record ALTER COLUMN sealed SET STORAGE EXTERNAL;
+CREATE TABLE record_0 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 0);
+CREATE TABLE record_1 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 1);
+CREATE TABLE record_2 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 2);
+CREATE TABLE record_3 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 3);
+CREATE TABLE record_4 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 4);
+CREATE TABLE record_5 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 5);
+CREATE TABLE record_6 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 6);
+CREATE TABLE record_7 PARTITION OF record FOR VALUES WITH (MODULUS 8, REMAINDER 7)",
         ),
         Change::Sqlite(
-            "CREATE TABLE record (pos bigint NOT NULL, at bigint NOT NULL, size integer NOT NULL, kind smallint NOT NULL, \
-             conversation bytea NOT NULL, rid bytea NOT NULL, device bytea NOT NULL, sealed bytea, forgets bytea, \
-             PRIMARY KEY (conversation, pos), UNIQUE (conversation, rid))",
+            "\
+CREATE TABLE record (pos bigint NOT NULL, at bigint NOT NULL, size integer NOT NULL, kind smallint NOT NULL, \
+ conversation bytea NOT NULL, rid bytea NOT NULL, device bytea NOT NULL, sealed bytea, forgets bytea, \
+ PRIMARY KEY (conversation, pos), UNIQUE (conversation, rid))",
         ),
     ],
-    &[
-        Change::Both(
-            "CREATE TABLE artifact (conversation bytea NOT NULL REFERENCES conversation(id) ON DELETE CASCADE, \
-             id bytea NOT NULL, object bytea NOT NULL, digest bytea NOT NULL, size bigint NOT NULL, \
-             PRIMARY KEY (conversation, id))",
-        ),
-        Change::Both(
-            "CREATE TABLE pack (conversation bytea NOT NULL REFERENCES conversation(id) ON DELETE CASCADE, \
-             first bigint NOT NULL, last bigint NOT NULL, object bytea NOT NULL, digest bytea NOT NULL, \
-             dirty smallint NOT NULL, PRIMARY KEY (conversation, first))",
-        ),
-        Change::Both("CREATE INDEX pack_dirty ON pack(conversation) WHERE dirty = 1"),
-        // Objects that nothing refers to yet, or any more.
-        Change::Both("CREATE TABLE doomed (object bytea PRIMARY KEY, due bigint NOT NULL)"),
-    ],
+    // `doomed` has the objects that nothing refers to yet, or any more.
+    &[Change::Both(
+        "\
+CREATE TABLE artifact (conversation bytea NOT NULL REFERENCES conversation(id) ON DELETE CASCADE, \
+ id bytea NOT NULL, object bytea NOT NULL, digest bytea NOT NULL, size bigint NOT NULL, \
+ PRIMARY KEY (conversation, id));
+CREATE TABLE pack (conversation bytea NOT NULL REFERENCES conversation(id) ON DELETE CASCADE, \
+ first bigint NOT NULL, last bigint NOT NULL, object bytea NOT NULL, digest bytea NOT NULL, \
+ dirty smallint NOT NULL, PRIMARY KEY (conversation, first));
+CREATE INDEX pack_dirty ON pack(conversation) WHERE dirty = 1;
+CREATE TABLE doomed (object bytea PRIMARY KEY, due bigint NOT NULL)",
+    )],
 ];
 
-/// A statement of a migration, and for which engine.
+/// Statements of a migration, and for which engine.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Change {
     Both(&'static str),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,6 +10,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{
     Connection, OptionalExtension, ToSql, Transaction, TransactionBehavior, ffi, params,
 };
+use sottovoce_net::lock;
 use tokio::sync::Semaphore;
 
 use crate::database::options::DatabaseOptions;
@@ -40,7 +41,7 @@ impl Sqlite {
             let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
                            PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 256;";
             connection.execute_batch(pragmas).map_err(failed)?;
-            migrate(&mut connection, MIGRATIONS.len())?;
+            migrate(&mut connection)?;
             Ok::<_, Error>(connection)
         });
         let connection = opening.await.map_err(|_| Error::Unavailable)??;
@@ -59,9 +60,7 @@ impl Sqlite {
         let turn = tokio::time::timeout(self.wait, self.turns.acquire()).await;
         let _turn = turn.map_err(|_| Error::Busy)?.map_err(|_| Error::Unavailable)?;
         let connection = Arc::clone(&self.connection);
-        let working = tokio::task::spawn_blocking(move || {
-            work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
-        });
+        let working = tokio::task::spawn_blocking(move || work(&mut lock(&connection)));
         working.await.map_err(|_| Error::Unavailable)?
     }
 }
@@ -73,13 +72,7 @@ impl Database for Sqlite {
             if let [step] = steps.as_slice()
                 && step.sql.starts_with("SELECT")
             {
-                let rows = run(connection, step)?;
-                let is_refused = step.must && rows.is_empty();
-                return Ok(if is_refused {
-                    Outcome::Refused(0)
-                } else {
-                    Outcome::Done(vec![rows])
-                });
+                return Ok(step.alone(run(connection, step)?));
             }
             let transaction = begin(connection)?;
             let mut results = Vec::with_capacity(steps.len());
@@ -135,8 +128,8 @@ fn create(path: &Path) -> Result<()> {
     options.open(path).map(drop).map_err(wrong)
 }
 
-/// Brings the tables to this version. Processes that start at once wait for each other.
-fn migrate(connection: &mut Connection, version: usize) -> Result<()> {
+/// Brings the tables up to date. Processes that start at once wait for each other.
+fn migrate(connection: &mut Connection) -> Result<()> {
     let transaction = begin(connection)?;
     let create = "CREATE TABLE IF NOT EXISTS schema_version (version bigint PRIMARY KEY)";
     transaction.execute_batch(create).map_err(failed)?;
@@ -146,8 +139,8 @@ fn migrate(connection: &mut Connection, version: usize) -> Result<()> {
     if found > known {
         return Err(Error::Newer { found, known });
     }
-    for (version, changes) in (1_i64..).zip(MIGRATIONS.iter().take(version)).skip(found as usize) {
-        for change in *changes {
+    for (version, changes) in (1_i64..).zip(MIGRATIONS).skip(found as usize) {
+        for change in changes {
             if let Change::Both(sql) | Change::Sqlite(sql) = change {
                 transaction.execute_batch(sql).map_err(failed)?;
             }

@@ -1,12 +1,12 @@
 //! Answers requests: finds the route, the caller and the limits, and turns errors into answers
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use sottovoce_net::{Body, Client, OPEN_METRICS, bearer, same};
+use sottovoce_net::{Body, Client, OPEN_METRICS, bearer, lock, same};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -148,11 +148,10 @@ impl Handler {
             true => "stopping",
             false => {
                 // Anybody may ask, and the database is asked once a second.
-                let known = *self.healthy.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = *lock(&self.healthy);
                 if known.is_none_or(|at| at.elapsed() > Duration::from_secs(1)) {
                     self.team.is_empty().await?;
-                    *self.healthy.lock().unwrap_or_else(PoisonError::into_inner) =
-                        Some(Instant::now());
+                    *lock(&self.healthy) = Some(Instant::now());
                 }
                 "ready"
             }

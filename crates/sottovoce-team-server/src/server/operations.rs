@@ -5,6 +5,7 @@ use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
 use sottovoce_net::{Body, Client, Held, pieces};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::{
@@ -67,12 +68,10 @@ impl Handler {
             Operation::ChangeMember => {
                 let member = ids.other("member")?;
                 let (body, _): (ChangeMember, _) = body(client, request, SMALL).await?;
-                team.change_member(&permit, member, body).await?;
-                Ok(nothing())
+                team.change_member(&permit, member, body).await.map(nothing)
             }
             Operation::RemoveMember => {
-                team.remove_member(&permit, ids.other("member")?).await?;
-                Ok(nothing())
+                team.remove_member(&permit, ids.other("member")?).await.map(nothing)
             }
             Operation::Invite => {
                 let (body, _): (CreateInvitation, _) = body(client, request, SMALL).await?;
@@ -80,8 +79,7 @@ impl Handler {
             }
             Operation::Invitations => Ok(json(ok, &team.invitations(&permit).await?)),
             Operation::Withdraw => {
-                team.withdraw(&permit, ids.other("invitation")?).await?;
-                Ok(nothing())
+                team.withdraw(&permit, ids.other("invitation")?).await.map(nothing)
             }
             Operation::IssueToken => {
                 let (body, _): (CreateToken, _) = body(client, request, SMALL).await?;
@@ -89,8 +87,7 @@ impl Handler {
             }
             Operation::Tokens => Ok(json(ok, &team.tokens(&permit).await?)),
             Operation::RevokeToken => {
-                team.revoke_token(&permit, ids.other("token")?).await?;
-                Ok(nothing())
+                team.revoke_token(&permit, ids.other("token")?).await.map(nothing)
             }
             Operation::Audit => Ok(json(ok, &team.audit(&permit, query.after, query.limit).await?)),
             Operation::Export => Ok(self.export(Export::begin(team.clone(), permit).await?)),
@@ -116,20 +113,15 @@ impl Handler {
             Operation::Read => self.page(&permit, query).await,
             Operation::Changes => self.changes(permit, query).await,
             Operation::Append => self.append(&permit, client, request).await,
-            Operation::DeleteConversation => {
-                team.delete_conversation(&permit).await?;
-                Ok(nothing())
-            }
+            Operation::DeleteConversation => team.delete_conversation(&permit).await.map(nothing),
             Operation::Grants => Ok(json(StatusCode::OK, &team.grants(&permit).await?)),
             Operation::Grant => {
                 let member = ids.other("member")?;
                 let (body, _): (SetGrant, _) = body(client, request, SMALL).await?;
-                team.grant(&permit, member, body.level).await?;
-                Ok(nothing())
+                team.grant(&permit, member, body.level).await.map(nothing)
             }
             Operation::RevokeGrant => {
-                team.revoke_grant(&permit, ids.other("member")?).await?;
-                Ok(nothing())
+                team.revoke_grant(&permit, ids.other("member")?).await.map(nothing)
             }
             Operation::Artifacts => {
                 let artifacts = team.artifacts(&permit).await?;
@@ -140,8 +132,7 @@ impl Handler {
                 let bytes = client.read(request.into_body(), MAX_ARTIFACT).await;
                 let bytes = Bytes::from(bytes.map_err(|error| Error::unread(error, MAX_ARTIFACT))?);
                 self.rates.count_bytes(team, &permit.caller, bytes.len()).await?;
-                team.put_artifact(&permit, artifact, bytes).await?;
-                Ok(nothing())
+                team.put_artifact(&permit, artifact, bytes).await.map(nothing)
             }
             Operation::Artifact => {
                 let take = |bytes| Ok(client.take(bytes)?);
@@ -149,8 +140,7 @@ impl Handler {
                 Ok(whole("application/octet-stream", Body::from(bytes).holding(held)))
             }
             Operation::DeleteArtifact => {
-                team.delete_artifact(&permit, ids.other("artifact")?).await?;
-                Ok(nothing())
+                team.delete_artifact(&permit, ids.other("artifact")?).await.map(nothing)
             }
             _ => Err(Error::NotFound { what: "path" }),
         }
@@ -201,11 +191,7 @@ impl Handler {
             match &mut marks {
                 // What is appended until the next look is a change.
                 None => marks = Some(self.watch.subscribe(place.id)),
-                Some(marks) => tokio::select! {
-                    _ = marks.changed() => {}
-                    () = sleep_until(deadline) => {}
-                    () = self.stop.cancelled() => {}
-                },
+                Some(marks) => self.wait(marks, deadline).await,
             }
             permit = self.team.renew(&permit).await?;
             place = permit.place()?;
@@ -223,12 +209,17 @@ impl Handler {
             if !is_old || Instant::now() >= deadline || self.stop.is_cancelled() {
                 return Ok(json(StatusCode::OK, &list));
             }
-            tokio::select! {
-                _ = marks.changed() => {}
-                () = sleep_until(deadline) => {}
-                () = self.stop.cancelled() => {}
-            }
+            self.wait(&mut marks, deadline).await;
             permit = self.team.renew(&permit).await?;
+        }
+    }
+
+    /// Waits for a change, until the deadline or until the server ends.
+    async fn wait(&self, marks: &mut watch::Receiver<Option<i64>>, deadline: Instant) {
+        tokio::select! {
+            _ = marks.changed() => {}
+            () = sleep_until(deadline) => {}
+            () = self.stop.cancelled() => {}
         }
     }
 

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use sottovoce_net::lock;
 use tokio::time::Instant;
 
 use crate::api::Id;
@@ -44,10 +45,10 @@ impl<K: Hash + Eq> Buckets<K> {
         Self(rate, Mutex::default())
     }
 
-    /// Uses this much, or tells after how many seconds it is there.
-    fn take(&self, key: K, much: f64) -> std::result::Result<(), u64> {
+    /// Uses this much, or tells whose requests these are and after how many seconds it is there.
+    fn take(&self, who: &'static str, key: K, much: f64) -> Result<()> {
         let now = Instant::now();
-        let mut buckets = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = lock(&self.1);
         if buckets.len() >= BUCKETS {
             buckets.retain(|_, bucket| self.filled(*bucket, now) < self.0.burst);
         }
@@ -57,7 +58,8 @@ impl<K: Hash + Eq> Buckets<K> {
         // More than fits into a bucket is allowed once it is full.
         let needed = much.clamp(1.0, self.0.burst.max(1.0));
         if bucket.left < needed {
-            return Err(((needed - bucket.left) / self.0.per_second).ceil().max(1.0) as u64);
+            let seconds = ((needed - bucket.left) / self.0.per_second).ceil().max(1.0) as u64;
+            return Err(Error::TooMany { who, seconds });
         }
         bucket.left -= much;
         Ok(())
@@ -83,18 +85,12 @@ impl Rates {
 
     /// Counts a request without a valid token or invitation. Refuses one too many.
     pub(super) fn count_stranger(&self, address: IpAddr) -> Result<()> {
-        self.strangers
-            .take(address, 1.0)
-            .map_err(|seconds| Error::TooMany { who: "this address", seconds })
+        self.strangers.take("this address", address, 1.0)
     }
 
     pub(super) fn count_request(&self, caller: &Caller) -> Result<()> {
-        self.members
-            .take(caller.member, 1.0)
-            .map_err(|seconds| Error::TooMany { who: "this member", seconds })?;
-        self.orgs
-            .take(caller.org, 1.0)
-            .map_err(|seconds| Error::TooMany { who: "this organisation", seconds })
+        self.members.take("this member", caller.member, 1.0)?;
+        self.orgs.take("this organisation", caller.org, 1.0)
     }
 
     /// Counts bytes to store, which must fit into what the organisation may store.
@@ -104,15 +100,13 @@ impl Rates {
         caller: &Caller,
         bytes: usize,
     ) -> Result<()> {
-        self.bytes
-            .take(caller.member, bytes as f64)
-            .map_err(|seconds| Error::TooMany { who: "this member", seconds })?;
-        let known = self.stored().get(&caller.org).copied();
+        self.bytes.take("this member", caller.member, bytes as f64)?;
+        let known = lock(&self.stored).get(&caller.org).copied();
         let stored = match known {
             Some((at, stored)) if at.elapsed() < BELIEVED => stored,
             _ => {
                 let stored = team.stored_bytes(caller.org).await?;
-                let mut all = self.stored();
+                let mut all = lock(&self.stored);
                 all.retain(|_, (at, _)| at.elapsed() < BELIEVED);
                 all.insert(caller.org, (Instant::now(), stored));
                 stored
@@ -122,7 +116,7 @@ impl Rates {
         if stored > team.quota() {
             return Err(Error::Quota);
         }
-        if let Some((_, known)) = self.stored().get_mut(&caller.org) {
+        if let Some((_, known)) = lock(&self.stored).get_mut(&caller.org) {
             *known = known.saturating_add(bytes as u64);
         }
         Ok(())
@@ -130,9 +124,5 @@ impl Rates {
 
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
-    }
-
-    fn stored(&self) -> std::sync::MutexGuard<'_, HashMap<Id, (Instant, u64)>> {
-        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

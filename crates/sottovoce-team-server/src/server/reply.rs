@@ -30,7 +30,7 @@ pub(super) fn json(status: StatusCode, value: &impl serde::Serialize) -> Respons
     sealed(sottovoce_net::json(status, value))
 }
 
-pub(super) fn nothing() -> Response<Body> {
+pub(super) fn nothing((): ()) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
@@ -38,7 +38,8 @@ pub(super) fn nothing() -> Response<Body> {
 
 /// The answer to a request that failed.
 pub(super) fn problem(error: &Error) -> Response<Body> {
-    let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let (status, code) = error.answer();
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     // What an operator has to know is in the log. Clients are not told the names of hosts and files.
     let title = match status.is_server_error()
         && !matches!(error, Error::Busy | Error::Unavailable | Error::Damaged { .. })
@@ -46,7 +47,7 @@ pub(super) fn problem(error: &Error) -> Response<Body> {
         true => "the server cannot do this now".to_owned(),
         false => error.to_string(),
     };
-    let mut response = of(status, error.code(), &title, error.help());
+    let mut response = of(status, code, &title, error.help());
     let headers = response.headers_mut();
     if let Some(seconds) = error.retry_after() {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

@@ -4,9 +4,10 @@
 //! waited for.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use sottovoce_net::lock;
 use tokio::sync::watch;
 
 use crate::api::Id;
@@ -29,12 +30,12 @@ impl Watch {
 
     /// Follows something from now on.
     pub(super) fn subscribe(&self, id: Id) -> watch::Receiver<Option<i64>> {
-        self.marks().entry(id).or_insert_with(|| watch::Sender::new(None)).subscribe()
+        lock(&self.marks).entry(id).or_insert_with(|| watch::Sender::new(None)).subscribe()
     }
 
     /// Tells those who wait that something has this mark now. `None` has them look.
     pub(super) fn announce(&self, id: Id, mark: Option<i64>) {
-        if let Some(sender) = self.marks().get(&id) {
+        if let Some(sender) = lock(&self.marks).get(&id) {
             sender.send_if_modified(|known| {
                 let is_new = mark.is_none() || *known != mark;
                 *known = mark;
@@ -45,7 +46,7 @@ impl Watch {
 
     /// How many wait.
     pub(super) fn waiting(&self) -> usize {
-        self.marks().values().map(watch::Sender::receiver_count).sum()
+        lock(&self.marks).values().map(watch::Sender::receiver_count).sum()
     }
 
     /// Looks for what other processes append. Does not return.
@@ -53,7 +54,7 @@ impl Watch {
         loop {
             tokio::time::sleep(self.look).await;
             let ids: Vec<Id> = {
-                let mut marks = self.marks();
+                let mut marks = lock(&self.marks);
                 marks.retain(|_, sender| sender.receiver_count() > 0);
                 marks.keys().copied().collect()
             };
@@ -70,9 +71,5 @@ impl Watch {
                 }
             }
         }
-    }
-
-    fn marks(&self) -> MutexGuard<'_, HashMap<Id, watch::Sender<Option<i64>>>> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,6 +7,7 @@ use crate::api::{Action, Artifact, Id, MAX_ARTIFACT};
 use crate::error::{Error, Result};
 use crate::team::caller::{Permit, permitted};
 use crate::team::object::{Object, keep};
+use crate::team::pack::object;
 use crate::team::text::id;
 use crate::team::{Team, must, step, values};
 
@@ -101,11 +102,8 @@ impl Team {
     /// The object of a piece, and its size.
     async fn find(&self, permit: &Permit, artifact: Id) -> Result<Option<(Object, usize)>> {
         let rows = self.read(permit, FIND, values![artifact]).await?;
-        let object = |row: &crate::database::Row| {
-            let digest = row.bytes(1).unwrap_or_default().to_vec();
-            Ok((Object { id: id(row, 0)?, digest }, usize::try_from(row.int(2)).unwrap_or(0)))
-        };
-        rows.first().map(object).transpose()
+        let found = rows.first().map(|row| (object(row, 0), row.int(2)));
+        found.map(|(found, size)| Ok((found?, usize::try_from(size).unwrap_or(0)))).transpose()
     }
 }
 

@@ -12,7 +12,8 @@ use crate::team::text::{Stored, id};
 use crate::team::{Team, must, step, values};
 
 /// Orders the transactions that change an organisation, and numbers its audit.
-const LOCK: &str = "UPDATE org SET audited = audited + 1 WHERE id = $1 RETURNING audited";
+pub(super) const LOCK: &str =
+    "UPDATE org SET audited = audited + 1 WHERE id = $1 RETURNING audited";
 
 /// A condition of a statement: whether the caller still may. Its five values come first among the statement's, and the second one is the
 /// conversation.

@@ -34,7 +34,8 @@ const DELETE: [&str; 4] = [
     "DELETE FROM conversation WHERE id = $1",
     "DELETE FROM record WHERE conversation = $1",
 ];
-const HOLD: &str = "UPDATE conversation SET last = last WHERE id = $1 RETURNING last";
+/// Holds the row of a conversation until the end of the transaction.
+pub(super) const HOLD: &str = "UPDATE conversation SET last = last WHERE id = $1 RETURNING last";
 
 impl Team {
     pub(crate) async fn create_conversation(&self, permit: &Permit) -> Result<NewConversation> {

@@ -5,13 +5,11 @@ use crate::api::{
     NewInvitation, NewMember, Role, Sealed, Secret,
 };
 use crate::error::{Error, Result};
-use crate::team::caller::{Permit, digest, permitted};
+use crate::team::caller::{LOCK, Permit, audit, digest, permitted};
 use crate::team::organisation::random;
 use crate::team::text::{Stored, id};
-use crate::team::token::{NEW_MEMBERS_TOKEN, after, duration, new_token};
+use crate::team::token::{DAY, NEW_MEMBERS_TOKEN, after, duration, new_token};
 use crate::team::{Team, must, step, time, values};
-
-const DAY: u64 = 24 * 60 * 60;
 
 const HAS_ROOM: &str =
     "SELECT 1 WHERE (SELECT count(*) FROM invitation WHERE org = $1 AND expires > $2) < $3";
@@ -29,7 +27,6 @@ const LIST: &str = concat!(
 const WITHDRAW: &str = "DELETE FROM invitation WHERE id = $1 AND org = $2 RETURNING id";
 
 const FIND: &str = "SELECT id, org, role FROM invitation WHERE sha256 = $1 AND expires > $2";
-const LOCK: &str = "UPDATE org SET audited = audited + 1 WHERE id = $1 RETURNING audited";
 const MEMBERS_FIT: &str = "SELECT 1 WHERE (SELECT count(*) FROM member WHERE org = $1) < $2";
 const JOIN: &str = "\
 INSERT INTO member (id, org, role, created, profile) \
@@ -37,9 +34,6 @@ SELECT $2, org, role, $3, $4 FROM invitation WHERE sha256 = $1 AND expires > $3 
 const GRANT: &str = "\
 INSERT INTO grant_ (conversation, member, level) \
 SELECT g.conversation, $2, g.level FROM invitation_grant g JOIN invitation i ON i.id = g.invitation WHERE i.sha256 = $1";
-const AUDIT: &str = "\
-INSERT INTO audit (org, n, at, member, action, target) \
-VALUES ($1, (SELECT audited FROM org WHERE id = $1), $2, $3, $4, $5)";
 const USE_UP: &str = "DELETE FROM invitation WHERE sha256 = $1 RETURNING id";
 
 impl Team {
@@ -115,7 +109,7 @@ impl Team {
             must(JOIN, values![secret.clone(), member, now, profile], unknown()),
             add_token,
             step(GRANT, values![secret.clone(), member]),
-            step(AUDIT, values![org, now, member, Action::Accept.number(), invitation]),
+            audit(org, now, member, Action::Accept, invitation, None),
             must(USE_UP, values![secret], unknown()),
         ])
         .await?;

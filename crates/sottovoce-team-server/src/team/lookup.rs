@@ -4,8 +4,9 @@
 //! comes next waits for the next statement, so that what it finds is never older than the question.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use sottovoce_net::lock;
 use tokio::sync::oneshot;
 
 use crate::database::{Database, Outcome, Row, Step, Value};
@@ -47,7 +48,7 @@ impl Lookups {
     ) -> Result<Option<Row>> {
         let (answer, answered) = oneshot::channel();
         let is_first = {
-            let mut queue = self.queue();
+            let mut queue = lock(&self.0);
             queue.waiting.push(Waiting { key, answer });
             !std::mem::replace(&mut queue.is_running, true)
         };
@@ -61,7 +62,7 @@ impl Lookups {
     async fn run(self: Arc<Self>, database: Arc<dyn Database>) {
         loop {
             let waiting = {
-                let mut queue = self.queue();
+                let mut queue = lock(&self.0);
                 let some = queue.waiting.len().min(TOGETHER);
                 if some == 0 {
                     queue.is_running = false;
@@ -86,10 +87,6 @@ impl Lookups {
                 drop(answer.send(row));
             }
         }
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::api::Id;
 use crate::database::{Row, Value};
 use crate::error::{Error, Result};
 use crate::team::caller::Place;
+use crate::team::conversation::HOLD;
 use crate::team::object::{Object, doom, keep};
 use crate::team::text::id;
 use crate::team::{Team, must, step, values};
@@ -32,7 +33,6 @@ SELECT pos, sealed FROM (\
   WHERE conversation = $1 AND pos > (SELECT coalesce(max(last), 0) FROM pack WHERE conversation = $1) ORDER BY pos LIMIT $2\
  ) x\
 ) y WHERE total - size < $3 AND at < $4 ORDER BY pos";
-const HOLD: &str = "UPDATE conversation SET last = last WHERE id = $1 RETURNING last";
 const ADD: &str = "INSERT INTO pack (conversation, first, last, object, digest, dirty) VALUES ($1, $2, $3, $4, $5, 0)";
 /// One that was forgotten since it was read lies in the pack all the same.
 const MARK: &str = "\
@@ -141,7 +141,7 @@ impl Team {
     }
 }
 
-fn object(row: &Row, column: usize) -> Result<Object> {
+pub(super) fn object(row: &Row, column: usize) -> Result<Object> {
     Ok(Object { id: id(row, column)?, digest: row.bytes(column + 1).unwrap_or_default().to_vec() })
 }
 

@@ -4,28 +4,6 @@ use crate::api::{Action, Hex, Kind, Level, Role};
 use crate::database::Row;
 use crate::error::{Error, Result};
 
-const ROLES: [Role; 3] = [Role::Member, Role::Admin, Role::Owner];
-const LEVELS: [Level; 3] = [Level::Read, Level::Write, Level::Manage];
-const KINDS: [Kind; 3] = [Kind::Message, Kind::Setting, Kind::Forgetting];
-/// In the order of their numbers. New ones are added at the end.
-const ACTIONS: [Action; 15] = [
-    Action::CreateOrganisation,
-    Action::Invite,
-    Action::Accept,
-    Action::Withdraw,
-    Action::ChangeRole,
-    Action::Remove,
-    Action::IssueToken,
-    Action::RevokeToken,
-    Action::CreateConversation,
-    Action::DeleteConversation,
-    Action::Grant,
-    Action::RevokeGrant,
-    Action::Forget,
-    Action::DeleteArtifact,
-    Action::Export,
-];
-
 /// A value that the database stores as a number.
 pub(super) trait Stored: Copy + PartialEq + 'static {
     /// All values, in the order of their numbers from 1.
@@ -48,19 +26,36 @@ pub(super) trait Stored: Copy + PartialEq + 'static {
 }
 
 impl Stored for Role {
-    const ALL: &'static [Self] = &ROLES;
+    const ALL: &'static [Self] = &[Self::Member, Self::Admin, Self::Owner];
 }
 
 impl Stored for Level {
-    const ALL: &'static [Self] = &LEVELS;
+    const ALL: &'static [Self] = &[Self::Read, Self::Write, Self::Manage];
 }
 
 impl Stored for Kind {
-    const ALL: &'static [Self] = &KINDS;
+    const ALL: &'static [Self] = &[Self::Message, Self::Setting, Self::Forgetting];
 }
 
 impl Stored for Action {
-    const ALL: &'static [Self] = &ACTIONS;
+    /// New ones are added at the end.
+    const ALL: &'static [Self] = &[
+        Self::CreateOrganisation,
+        Self::Invite,
+        Self::Accept,
+        Self::Withdraw,
+        Self::ChangeRole,
+        Self::Remove,
+        Self::IssueToken,
+        Self::RevokeToken,
+        Self::CreateConversation,
+        Self::DeleteConversation,
+        Self::Grant,
+        Self::RevokeGrant,
+        Self::Forget,
+        Self::DeleteArtifact,
+        Self::Export,
+    ];
 }
 
 /// The identifier in a column.

@@ -8,7 +8,7 @@ use crate::team::organisation::random;
 use crate::team::text::{Stored, id};
 use crate::team::{Team, must, step, time, values};
 
-const DAY: u64 = 24 * 60 * 60;
+pub(super) const DAY: u64 = 24 * 60 * 60;
 
 /// How long a new member's token is valid, in seconds.
 pub(super) const NEW_MEMBERS_TOKEN: u64 = 90 * DAY;

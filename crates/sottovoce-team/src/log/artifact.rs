@@ -1,11 +1,9 @@
 //! Artifacts: their contents go to the server in sealed pieces, and come from there when somebody opens them
 
-use std::io;
-
 use sottovoce::exchange::{Exchange, ObjectKind};
-use sottovoce::store::{Artifact, ArtifactStore};
+use sottovoce::store::Artifact;
 use sottovoce::{Error, Scope};
-use sottovoce_sync::{MAX_PIECES, PieceReader, read_piece};
+use sottovoce_sync::{Piece, SyncError, receive_pieces, send_pieces};
 use sottovoce_team_api::Id;
 
 use crate::error::{TeamError, TeamResult};
@@ -28,23 +26,16 @@ impl Log<'_> {
     /// Uploads an artifact's contents. `None` if it was deleted meanwhile or cannot be read: it is tried again with the next
     /// change.
     pub(crate) async fn upload(&self, artifact: Artifact) -> TeamResult<Option<ArtifactPieces>> {
-        let opened = match self.exchange.store().open_artifact(&artifact.id).await {
-            Ok(opened) => opened,
-            Err(Error::Damaged { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let Some(mut contents) = opened else { return Ok(None) };
-        let mut pieces = Vec::new();
-        loop {
-            let (piece, rest) = read_piece(contents).await?;
-            contents = rest;
-            if piece.is_empty() {
-                return Ok(Some(ArtifactPieces { artifact, pieces }));
-            }
+        let put = |piece: Piece| async move {
             let id = new_id()?;
             let sealed = self.keys.seal_bytes(ObjectKind::Piece, &id.to_string(), &piece)?;
             self.server.put_bytes(&self.piece_path(id), &sealed).await?;
-            pieces.push(id);
+            TeamResult::Ok(id)
+        };
+        match send_pieces(self.exchange, &artifact.id, put).await {
+            Ok(pieces) => Ok(pieces.map(|pieces| ArtifactPieces { artifact, pieces })),
+            Err(TeamError::Sync(SyncError::Store(Error::Damaged { .. }))) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -54,40 +45,13 @@ impl Log<'_> {
 
     /// Fetches an artifact's contents and stores them. Returns whether they were there.
     async fn fetch(&self, described: &ArtifactPieces) -> TeamResult<bool> {
-        if described.pieces.len() > MAX_PIECES {
-            return Ok(false);
-        }
-        let (sender, reader) = PieceReader::new();
-        let adding = self.exchange.receive_artifact(described.artifact.clone(), reader);
-        let sending = async {
-            for id in &described.pieces {
-                let sealed = match self.server.get_bytes(&self.piece_path(*id)).await {
-                    Ok(sealed) => sealed,
-                    Err(error) => {
-                        drop(sender.send(Err(io::Error::other("a piece cannot be read"))).await);
-                        return Err(error);
-                    }
-                };
-                let open = |sealed: Vec<u8>| {
-                    self.keys.open_bytes(ObjectKind::Piece, &id.to_string(), &sealed)
-                };
-                let piece = sealed.and_then(open);
-                let is_there = piece.is_some();
-                let piece = piece.ok_or_else(|| io::Error::other("a piece is not there"));
-                if sender.send(piece).await.is_err() || !is_there {
-                    break;
-                }
-            }
-            drop(sender);
-            Ok(())
+        let get = |id: Id| async move {
+            let sealed = self.server.get_bytes(&self.piece_path(id)).await?;
+            let open =
+                |sealed: Vec<u8>| self.keys.open_bytes(ObjectKind::Piece, &id.to_string(), &sealed);
+            TeamResult::Ok(sealed.and_then(open))
         };
-        let (added, sent) = tokio::join!(adding, sending);
-        sent?;
-        match added {
-            Ok(()) => Ok(true),
-            Err(Error::Io { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        receive_pieces(self.exchange, &described.artifact, &described.pieces, get).await
     }
 }
 

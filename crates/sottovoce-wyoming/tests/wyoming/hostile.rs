@@ -117,6 +117,30 @@ async fn whatever_hostile_clients_send_memory_stays_small_and_others_are_answere
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_for_whose_words_there_is_no_memory_is_told_so() {
+    let served = Served::start().await;
+    let data = vec![b' '; (8 << 20) - 1];
+    let header = "{\"type\":\"transcript\",\"data_length\":8388608}\n";
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        let mut client = served.client().await;
+        client.writer.write_all(header.as_bytes()).await.unwrap();
+        client.writer.write_all(&data).await.unwrap();
+        open.push(client);
+    }
+    let mut refused = served.client().await;
+    refused.writer.write_all(header.as_bytes()).await.unwrap();
+    refused.writer.write_all(&data).await.unwrap();
+    refused.writer.write_all(b"}").await.unwrap();
+    let (kind, data) = refused.next().await.expect("an event comes");
+    assert_eq!((kind.as_str(), data["code"].as_str()), ("error", Some("busy")));
+    assert!(refused.next().await.is_none());
+    let mut another = served.client().await;
+    another.send("describe", json!({})).await;
+    assert_eq!(another.next().await.unwrap().0, "info");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn silent_clients_keep_no_satellite_out_and_end_no_connection_of_one() {
     let served = Served::start().await;
     let mut satellite = served.client().await;

@@ -1,7 +1,7 @@
 //! Pages of a database's image, and numbers in its files.
 
-/// The most bytes of a database that is read into memory. A larger one is copied to a file.
-pub(super) const LARGEST: u64 = 256 << 20;
+/// The most bytes of a database, which is read into memory.
+pub(super) const LARGEST: u64 = 1 << 30;
 
 /// Writes a page at its place. Page numbers begin at 1.
 pub(super) fn put(image: &mut Vec<u8>, number: u32, page: &[u8]) {

@@ -1,7 +1,7 @@
 //! Sessions of clients that begin with a handshake: limited in number and in idle time.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt};
@@ -12,6 +12,7 @@ use rmcp::transport::streamable_http_server::session::local::{
 use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
+use sottovoce_net::lock;
 
 use super::Limits;
 
@@ -64,7 +65,7 @@ impl Sessions {
             let is_over =
                 |known: &Use| known.streams == 0 && known.last.elapsed() >= self.limits.idle;
             let over: Vec<_> = {
-                let uses = uses(&self.uses);
+                let uses = lock(&self.uses);
                 uses.iter().filter(|(_, known)| is_over(known)).map(|(id, _)| id.clone()).collect()
             };
             for id in over {
@@ -77,7 +78,7 @@ impl Sessions {
     /// so that a flood of new ones does not end the others.
     async fn make_room(&self) -> Result<(), SessionError> {
         let idlest = {
-            let uses = uses(&self.uses);
+            let uses = lock(&self.uses);
             if uses.len() < self.limits.sessions {
                 return Ok(());
             }
@@ -97,7 +98,7 @@ impl Sessions {
 
     /// Notes that a session is in use now.
     fn touch(&self, id: &SessionId, is_asked: bool) {
-        if let Some(known) = uses(&self.uses).get_mut(id) {
+        if let Some(known) = lock(&self.uses).get_mut(id) {
             known.last = Instant::now();
             known.is_used |= is_asked;
         }
@@ -125,7 +126,7 @@ struct Listening {
 
 impl Listening {
     fn begin(known: Uses, id: SessionId) -> Self {
-        if let Some(known) = uses(&known).get_mut(&id) {
+        if let Some(known) = lock(&known).get_mut(&id) {
             known.streams += 1;
         }
         Self { uses: known, id }
@@ -134,15 +135,11 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        if let Some(known) = uses(&self.uses).get_mut(&self.id) {
+        if let Some(known) = lock(&self.uses).get_mut(&self.id) {
             known.streams = known.streams.saturating_sub(1);
             known.last = Instant::now();
         }
     }
-}
-
-fn uses(known: &Uses) -> std::sync::MutexGuard<'_, HashMap<SessionId, Use>> {
-    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SessionManager for Sessions {
@@ -154,7 +151,7 @@ impl SessionManager for Sessions {
         self.make_room().await?;
         let (id, transport) = self.local.create_session().await?;
         let begun = Use { last: Instant::now(), streams: 0, is_used: false };
-        uses(&self.uses).insert(id.clone(), begun);
+        lock(&self.uses).insert(id.clone(), begun);
         Ok((id, transport))
     }
 
@@ -171,7 +168,7 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        uses(&self.uses).remove(id);
+        lock(&self.uses).remove(id);
         Ok(self.local.close_session(id).await?)
     }
 

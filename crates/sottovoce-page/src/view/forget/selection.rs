@@ -54,37 +54,36 @@ impl Selection {
     pub(crate) async fn find(&self, room: &Room) -> Result<Selected, Failure> {
         let numbers = match self.what.as_str() {
             "picked" | "numbers" => ranges(&self.numbers)
-                .ok_or_else(|| room.here.wrong(en::NOT_NUMBERS, en::WRITE_NUMBERS))?,
+                .ok_or_else(|| Failure::wrong(en::NOT_NUMBERS, en::WRITE_NUMBERS))?,
             "day" => {
-                let wrong = || room.here.wrong(en::NOT_A_DAY, en::WRITE_A_DAY);
+                let wrong = || Failure::wrong(en::NOT_A_DAY, en::WRITE_A_DAY);
                 let day: Date = self.day.parse().map_err(|_| wrong())?;
-                self.of_day(room, day).await.map_err(|error| room.failed(error))?
+                self.of_day(room, day).await?
             }
             "person" if !self.speaker.is_empty() => {
                 let is_meant = |stored: &StoredMessage| {
                     stored.message.speaker().unwrap_or_default() == self.speaker
                 };
-                all(room, is_meant).await.map_err(|error| room.failed(error))?
+                all(room, is_meant).await?
             }
             "found" => {
                 let query = SearchQuery::parse(&self.query).map_err(|unknown| {
-                    room.here.wrong(not_understood(&unknown), en::WRITE_A_SEARCH)
+                    Failure::wrong(not_understood(&unknown), en::WRITE_A_SEARCH)
                 })?;
-                let found = room.conversation.index().search(&query, None, usize::MAX).await;
-                let found = found.map_err(|error| room.failed(error))?;
+                let found = room.conversation.index().search(&query, None, usize::MAX).await?;
                 found.hits.iter().map(|stored| stored.seq..=stored.seq).collect()
             }
             "whole" => return Ok(Selected::Whole),
-            _ => return Err(room.here.wrong(en::NOTHING_SELECTED, en::SELECT_SOMETHING)),
+            _ => return Err(Failure::wrong(en::NOTHING_SELECTED, en::SELECT_SOMETHING)),
         };
-        let last = room.store.read_tail(0).await.map_err(|error| room.failed(error))?.last_seq;
+        let last = room.store.read_tail(0).await?.last_seq;
         let numbers: Vec<RangeInclusive<u64>> = numbers
             .into_iter()
             .map(|range: RangeInclusive<u64>| *range.start()..=(*range.end()).min(last))
             .filter(|range| !range.is_empty() && *range.start() > 0)
             .collect();
         match numbers.is_empty() {
-            true => Err(room.here.wrong(en::NOTHING_SELECTED, en::SELECT_SOMETHING)),
+            true => Err(Failure::wrong(en::NOTHING_SELECTED, en::SELECT_SOMETHING)),
             false => Ok(Selected::Numbers(merged_ranges(numbers))),
         }
     }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::Query;
-use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::response::Response;
 use serde::Deserialize;
 use sottovoce::{ConversationStore, StoredMessage};
 
 use crate::english as en;
 use crate::failure::Failure;
+use crate::html::download;
 use crate::room::Room;
 
 #[derive(Deserialize)]
@@ -65,19 +65,14 @@ pub(crate) async fn whole(room: Room, Query(asked): Query<Asked>) -> Result<Resp
             ("summary.txt".to_owned(), text)
         }
     };
-    let text = text.ok_or_else(|| room.here.not_found(en::NO_SUCH_PAGE))?;
+    let text = text.ok_or(Failure::NotFound(en::NO_SUCH_PAGE))?;
     let kind =
         if name.ends_with(".json") { "application/json" } else { "text/plain; charset=utf-8" };
-    let headers = [
-        (CONTENT_TYPE, kind.to_owned()),
-        (CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
-        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
-    ];
-    Ok((headers, text).into_response())
+    Ok(download(kind, &name, text))
 }
 
 /// The message with this number.
 pub(super) async fn find(room: &Room, number: u64) -> Result<Arc<StoredMessage>, Failure> {
-    let read = room.store.read_seqs(number..=number).await.map_err(|error| room.failed(error))?;
-    read.messages.into_iter().next().ok_or_else(|| room.here.not_found(en::NO_SUCH_MESSAGE))
+    let read = room.store.read_seqs(number..=number).await?;
+    read.messages.into_iter().next().ok_or(Failure::NotFound(en::NO_SUCH_MESSAGE))
 }

@@ -102,47 +102,44 @@ async fn offer(room: &Room) -> Result<Markup, Failure> {
 pub(super) async fn assign(room: &Room, change: &Change) -> Result<(), Failure> {
     let own = change.system.as_deref().map(str::trim).filter(|own| !own.is_empty());
     let persona = match (change.preset.as_str(), own) {
-        ("", None) => return Err(room.here.wrong(en::NO_PERSONA_CHOSEN, en::CHOOSE_PERSONA)),
+        ("", None) => return Err(Failure::wrong(en::NO_PERSONA_CHOSEN, en::CHOOSE_PERSONA)),
         ("", Some(own)) => (Persona::new(own), None),
-        (_, Some(_)) => return Err(room.here.wrong(en::TWO_PERSONAS, en::CHOOSE_PERSONA)),
+        (_, Some(_)) => return Err(Failure::wrong(en::TWO_PERSONAS, en::CHOOSE_PERSONA)),
         (preset, None) => {
             let presets = room.here.store()?;
-            let preset =
-                presets.contexts().preset(preset).await.map_err(|error| room.failed(error))?;
+            let preset = presets.contexts().preset(preset).await?;
             (preset.persona, Some(preset.id))
         }
     };
-    let expiry_days = Some(days(room, change)?);
+    let expiry_days = Some(days(change)?);
     let change = PersonaChange { expiry_days, ..PersonaChange::default() };
-    let assigned = persona::assign(&room.store, persona, &change, None).await;
-    match assigned.map_err(|error| room.failed(error))? {
+    match persona::assign(&room.store, persona, &change, None).await? {
         true => Ok(()),
-        false => Err(room.here.wrong(en::HAS_PERSONA, en::LOAD_AGAIN)),
+        false => Err(Failure::wrong(en::HAS_PERSONA, en::LOAD_AGAIN)),
     }
 }
 
 pub(super) async fn edit(room: &Room, change: &Change) -> Result<(), Failure> {
-    let wrong = |_| room.here.wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER);
+    let wrong = |_| Failure::wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER);
     let trimmed = |text: &Option<String>| text.as_ref().map(|text| text.trim().to_owned());
     let change = PersonaChange {
         system_prompt: trimmed(&change.system),
         personality: trimmed(&change.personality),
         temperature: Some(change.temperature.trim().parse().map_err(wrong)?),
-        expiry_days: Some(days(room, change)?),
+        expiry_days: Some(days(change)?),
         ..PersonaChange::default()
     };
-    let changed = persona::change_assigned(&room.store, change).await;
-    changed.map_err(|error| room.failed(error))
+    Ok(persona::change_assigned(&room.store, change).await?)
 }
 
 /// After how many days it expires. Nothing means never, as far as there is such a thing.
-fn days(room: &Room, change: &Change) -> Result<u32, Failure> {
+fn days(change: &Change) -> Result<u32, Failure> {
     match change.days.trim() {
         "" => Ok(*Persona::EXPIRY_DAYS.end()),
-        days => days.parse().map_err(|_| room.here.wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER)),
+        days => days.parse().map_err(|_| Failure::wrong(en::NOT_A_NUMBER, en::WHOLE_NUMBER)),
     }
 }
 
 pub(super) async fn unassign(room: &Room) -> Result<(), Failure> {
-    persona::unassign(&room.store).await.map(drop).map_err(|error| room.failed(error))
+    Ok(persona::unassign(&room.store).await.map(drop)?)
 }
