@@ -49,7 +49,7 @@ fn an_address_of_another_form_is_refused() {
     }
 }
 
-#[cfg(all(feature = "s3", feature = "azure", feature = "gcs", feature = "webdav"))]
+#[cfg(feature = "http")]
 mod servers {
     use sottovoce_remote::{ErrorKind, open};
 
