@@ -140,9 +140,11 @@ mod tests {
         let _ = write!(all, "\n== instructions\n{}\n", server::INSTRUCTIONS);
         for tool in ALL.iter() {
             let (title, about) = (tool.title.as_deref(), tool.description.as_deref());
+            let hints = tool.annotations.as_ref().unwrap();
+            let reads = if hints.read_only_hint.unwrap() { ", only reads" } else { "" };
             let _ = write!(
                 all,
-                "\n== tool {}: {}\n{}\n",
+                "\n== tool {}: {}{reads}\n{}\n",
                 tool.name,
                 title.unwrap_or_default(),
                 about.unwrap_or_default()
