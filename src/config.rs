@@ -21,7 +21,7 @@ pub use open_conversations::OpenConversations;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
@@ -40,8 +40,7 @@ pub use source::read_fd;
 const FILE_NAME: &str = "appsettings.json";
 
 /// All settings with their origins.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "PascalCase")]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Config {
     /// The section `Context`.
@@ -63,19 +62,13 @@ pub struct Config {
     /// The section `Up`.
     pub up: UpConfig,
     /// A key given by the configuration itself rather than by a file. No other field holds any part of it.
-    #[serde(skip)]
     pub key: ConfiguredKey,
     /// The named file, or the user's own file if there is one.
-    #[serde(skip)]
     pub file: Option<PathBuf>,
     /// The file of the current folder, if it was read too.
-    #[serde(skip)]
     pub local_file: Option<PathBuf>,
-    #[serde(skip)]
     api_key: Option<Secret>,
-    #[serde(skip)]
     settings: Vec<Setting>,
-    #[serde(skip)]
     left_out: Vec<Setting>,
 }
 
@@ -126,12 +119,15 @@ impl Config {
             .into_iter()
             .fold(config::Config::builder(), |builder, layer| builder.add_source(layer));
         let merged = merged.build().map_err(|error| unusable(&error))?;
-        let mut config: Self = merged.try_deserialize().map_err(|error| unusable(&error))?;
         let origin = |key: &str| {
             let setting = settings.iter().find(|setting| setting.key == key);
             setting.map(|setting| setting.origin.clone()).unwrap_or_default()
         };
-        let fields = [&mut config.mcp.token, &mut config.serve.token, &mut config.page.token];
+        let context: ContextConfig = section(&merged, "Context")?;
+        let mut mcp: McpConfig = section(&merged, "Mcp")?;
+        let mut serve: ServeConfig = section(&merged, "Serve")?;
+        let mut page: PageConfig = section(&merged, "Page")?;
+        let fields = [&mut mcp.token, &mut serve.token, &mut page.token];
         for ((path, token), field) in tokens.into_iter().zip(fields) {
             if token.as_ref().is_some_and(|Secret(token)| token.trim().is_empty()) {
                 let reason = format!("{path} is empty; give it a long secret, or null for none");
@@ -139,7 +135,6 @@ impl Config {
             }
             *field = token;
         }
-        let context = &config.context;
         let key = Sources {
             secret: secret.flatten().map(|Secret(text)| (text, origin("Context.EncryptionKey"))),
             passphrase: passphrase
@@ -154,7 +149,23 @@ impl Config {
             credentials_folder,
         }
         .resolve()?;
-        Ok(Self { key, file, local_file, api_key, settings, left_out, ..config })
+        Ok(Self {
+            context,
+            language_model: section(&merged, "LanguageModel")?,
+            personas: section(&merged, "Personas")?,
+            mcp,
+            serve,
+            page,
+            wyoming: section(&merged, "Wyoming")?,
+            sync: section(&merged, "Sync")?,
+            up: section(&merged, "Up")?,
+            key,
+            file,
+            local_file,
+            api_key,
+            settings,
+            left_out,
+        })
     }
 
     /// Every setting with its origin, in the order of the documentation.
@@ -289,6 +300,10 @@ fn usual_files() -> (Option<PathBuf>, Option<PathBuf>) {
 /// Whether a file does not exist. A file that cannot be examined counts as existing; reading it reports the error.
 fn is_absent(file: &Path) -> bool {
     file.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
+
+fn section<T: DeserializeOwned>(merged: &config::Config, name: &str) -> Result<T> {
+    merged.get(name).map_err(|error| unusable(&error))
 }
 
 fn unusable(error: &dyn fmt::Display) -> Error {

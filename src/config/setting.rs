@@ -9,11 +9,10 @@ use zeroize::Zeroizing;
 use crate::crypto::EncryptionKey;
 
 /// The key that the configuration gives.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ConfiguredKey {
     /// None: the key file decides.
-    #[default]
     Absent,
     /// The public placeholder: the key file decides.
     Placeholder,
