@@ -176,6 +176,14 @@ mod tests {
         assert_eq!(all, std::fs::read_to_string(file).unwrap());
     }
 
+    #[test]
+    fn the_page_about_mcp_has_each_tool() {
+        let page = include_str!("../../../docs/mcp.md");
+        for tool in ALL.iter() {
+            assert!(page.contains(&format!("| `{}` |", tool.name)), "it lacks {}", tool.name);
+        }
+    }
+
     /// The descriptions in a schema, each behind its path.
     fn descriptions(all: &mut String, path: &str, schema: &Value) {
         match schema {

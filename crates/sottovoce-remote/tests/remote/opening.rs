@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 
-use sottovoce_remote::{Credentials, open};
+use sottovoce_remote::{ADDRESSES, Credentials, open};
 
 pub(crate) fn credentials(lines: &str) -> Credentials {
     let folder = tempfile::tempdir().unwrap();
@@ -46,6 +46,19 @@ fn an_address_of_another_form_is_refused() {
     ] {
         let credentials = credentials("AWS_ACCESS_KEY_ID=a\nAWS_SECRET_ACCESS_KEY=b");
         assert!(open(address, &credentials).is_err(), "{address}");
+    }
+}
+
+#[test]
+fn the_page_about_devices_has_each_address_and_each_variable() {
+    let page = include_str!("../../../../docs/sync.md");
+    for line in ADDRESSES.lines() {
+        let scheme = line.trim().split_once("//").unwrap().0;
+        assert!(page.contains(&format!("`{scheme}//")), "it lacks {scheme}");
+        let words = line.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+        for variable in words.filter(|word| word.contains('_')) {
+            assert!(page.contains(&format!("`{variable}`")), "it lacks {variable}");
+        }
     }
 }
 
