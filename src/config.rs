@@ -10,7 +10,7 @@
 
 mod assemble;
 mod comments;
-mod keys;
+mod key;
 mod layer;
 mod open_conversations;
 mod sections;
@@ -21,19 +21,19 @@ pub use open_conversations::OpenConversations;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
-use keys::KEYS;
-use layer::{Layer, Secret};
+use layer::Layer;
+use sections::keys;
 use source::Sources;
 
 pub use sections::{
     ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PageConfig, PersonasConfig,
     RecallConfig, Sampling, ServeConfig, SyncConfig, UpConfig, WyomingConfig,
 };
-pub use setting::{ConfiguredKey, Setting};
+pub use setting::{ConfiguredKey, Secret, Setting};
 pub use source::read_fd;
 
 /// The configuration file's name.
@@ -70,20 +70,6 @@ pub struct Config {
     api_key: Option<Secret>,
     settings: Vec<Setting>,
     left_out: Vec<Setting>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Sections {
-    context: ContextConfig,
-    language_model: LanguageModelConfig,
-    personas: PersonasConfig,
-    mcp: McpConfig,
-    serve: ServeConfig,
-    page: PageConfig,
-    wyoming: WyomingConfig,
-    sync: SyncConfig,
-    up: UpConfig,
 }
 
 impl Config {
@@ -124,42 +110,36 @@ impl Config {
         layers.extend(variables);
         // The default of the key setting is the placeholder too, but nobody has configured it.
         let mut secret = |path| layers.iter_mut().skip(1).rev().find_map(|l| l.take_secret(path));
-        let tokens = ["Mcp.Token", "Serve.Token", "Page.Token"].map(|path| secret(path).flatten());
-        let api_key = secret("LanguageModel.ApiKey").flatten().map(Secret);
+        let tokens =
+            ["Mcp.Token", "Serve.Token", "Page.Token"].map(|path| (path, secret(path).flatten()));
+        let api_key = secret("LanguageModel.ApiKey").flatten();
         let (secret, passphrase) = (secret("Context.EncryptionKey"), secret("Context.Passphrase"));
-        let settings: Vec<Setting> = KEYS.iter().map(|key| layer::setting(key, &layers)).collect();
+        let settings: Vec<Setting> = keys().map(|key| layer::setting(key, &layers)).collect();
         let merged = layers
             .into_iter()
             .fold(config::Config::builder(), |builder, layer| builder.add_source(layer));
         let merged = merged.build().map_err(|error| unusable(&error))?;
-        let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
-        let Sections {
-            context,
-            language_model,
-            personas,
-            mut mcp,
-            mut serve,
-            mut page,
-            wyoming,
-            sync,
-            up,
-        } = sections;
-        [mcp.token, serve.token, page.token] = tokens;
         let origin = |key: &str| {
             let setting = settings.iter().find(|setting| setting.key == key);
             setting.map(|setting| setting.origin.clone()).unwrap_or_default()
         };
-        for (key, token) in
-            [("Mcp.Token", &mcp.token), ("Serve.Token", &serve.token), ("Page.Token", &page.token)]
-        {
-            if token.as_ref().is_some_and(|token| token.trim().is_empty()) {
-                let reason = format!("{key} is empty; give it a long secret, or null for none");
-                return Err(Error::Config { place: origin(key), reason });
+        let context: ContextConfig = section(&merged, "Context")?;
+        let mut mcp: McpConfig = section(&merged, "Mcp")?;
+        let mut serve: ServeConfig = section(&merged, "Serve")?;
+        let mut page: PageConfig = section(&merged, "Page")?;
+        let fields = [&mut mcp.token, &mut serve.token, &mut page.token];
+        for ((path, token), field) in tokens.into_iter().zip(fields) {
+            if token.as_ref().is_some_and(|Secret(token)| token.trim().is_empty()) {
+                let reason = format!("{path} is empty; give it a long secret, or null for none");
+                return Err(Error::Config { place: origin(path), reason });
             }
+            *field = token;
         }
         let key = Sources {
-            secret: secret.flatten().map(|text| (text, origin("Context.EncryptionKey"))),
-            passphrase: passphrase.flatten().map(|text| (text, origin("Context.Passphrase"))),
+            secret: secret.flatten().map(|Secret(text)| (text, origin("Context.EncryptionKey"))),
+            passphrase: passphrase
+                .flatten()
+                .map(|Secret(text)| (text, origin("Context.Passphrase"))),
             fd: context.key_fd.map(|fd| (fd, origin("Context.KeyFd"))),
             credential: context
                 .key_credential
@@ -171,18 +151,18 @@ impl Config {
         .resolve()?;
         Ok(Self {
             context,
-            language_model,
-            personas,
+            language_model: section(&merged, "LanguageModel")?,
+            personas: section(&merged, "Personas")?,
             mcp,
             serve,
             page,
-            wyoming,
-            sync,
-            up,
+            wyoming: section(&merged, "Wyoming")?,
+            sync: section(&merged, "Sync")?,
+            up: section(&merged, "Up")?,
             key,
             file,
-            api_key,
             local_file,
+            api_key,
             settings,
             left_out,
         })
@@ -280,7 +260,7 @@ impl Config {
 
 /// The names of all settings, such as `Context.LastN`, in the order of the documentation.
 pub fn setting_names() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(|key| key.path)
+    keys().map(|key| key.path)
 }
 
 /// The default folder of the store, in the platform's cache folder.
@@ -320,6 +300,10 @@ fn usual_files() -> (Option<PathBuf>, Option<PathBuf>) {
 /// Whether a file does not exist. A file that cannot be examined counts as existing; reading it reports the error.
 fn is_absent(file: &Path) -> bool {
     file.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
+
+fn section<T: DeserializeOwned>(merged: &config::Config, name: &str) -> Result<T> {
+    merged.get(name).map_err(|error| unusable(&error))
 }
 
 fn unusable(error: &dyn fmt::Display) -> Error {

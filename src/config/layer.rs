@@ -11,8 +11,9 @@ use serde_json::Value::{self, Bool, Null, Number, Object};
 use zeroize::Zeroizing;
 
 use super::comments::without_comments;
-use super::keys::{KEYS, Key, Kind};
-use super::setting::Setting;
+use super::key::{Key, Kind};
+use super::sections::keys;
+use super::setting::{Secret, Setting};
 use crate::error::{Error, Result};
 
 const PREFIX: &str = "SOTTOVOCE__";
@@ -34,15 +35,6 @@ pub(super) struct Layer {
     origin: String,
 }
 
-#[derive(Clone, PartialEq)]
-pub(super) struct Secret(pub(super) Zeroizing<String>);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(redacted)")
-    }
-}
-
 impl Source for Layer {
     fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
         Box::new(self.clone())
@@ -60,8 +52,8 @@ impl Source for Layer {
 
 impl Layer {
     /// Takes the value of a secret setting, if the layer sets it.
-    pub(super) fn take_secret(&mut self, path: &str) -> Option<Option<Zeroizing<String>>> {
-        self.secrets.remove(path).map(|secret| secret.map(|Secret(secret)| secret))
+    pub(super) fn take_secret(&mut self, path: &str) -> Option<Option<Secret>> {
+        self.secrets.remove(path)
     }
 
     fn of(origin: &str) -> Self {
@@ -70,7 +62,7 @@ impl Layer {
 
     pub(super) fn defaults() -> Result<Self> {
         let mut layer = Self::of("default");
-        KEYS.iter().try_for_each(|key| layer.put(key, key.default_value(), None))?;
+        keys().try_for_each(|key| layer.put(key, key.default_value(), None))?;
         Ok(layer)
     }
 
@@ -93,9 +85,9 @@ impl Layer {
             .map_err(|error| wrong(format!("its folder cannot be determined: {error}")))?;
         let mut layer = Self::of(&place);
         for (section, fields) in object(parsed, || wrong("must be a JSON object".to_owned()))? {
-            if !KEYS.iter().any(|key| key.section() == section) {
+            if !keys().any(|key| key.section() == section) {
                 if is_misspelt(&section, &fields) {
-                    return Err(wrong(unknown(&section, KEYS.iter().map(Key::section))));
+                    return Err(wrong(unknown(&section, keys().map(Key::section))));
                 }
                 // Other programs keep their settings in the same file.
                 continue;
@@ -103,10 +95,9 @@ impl Layer {
             let not_a_section = || wrong(format!("{section} must be an object"));
             for (name, value) in object(fields, not_a_section)? {
                 let path = format!("{section}.{name}");
-                let key = KEYS
-                    .iter()
+                let key = keys()
                     .find(|key| key.path == path)
-                    .ok_or_else(|| wrong(unknown(&path, KEYS.iter().map(|key| key.path))))?;
+                    .ok_or_else(|| wrong(unknown(&path, keys().map(|key| key.path))))?;
                 if matches!(key.kind, Kind::Token) && !value.is_null() {
                     return Err(wrong(no_place_for_a_token(key)));
                 }
@@ -130,7 +121,7 @@ impl Layer {
     /// differ from the default and the layers below, and no layer above sets them.
     pub(super) fn leave_out(&mut self, below: &[Self], above: &[Self]) -> Vec<Setting> {
         let mut left_out = Vec::new();
-        for key in KEYS.iter().filter(|key| !key.is_open) {
+        for key in keys().filter(|key| !key.is_open) {
             let (value, secret) = (self.values.remove(key.path), self.secrets.remove(key.path));
             let Some(value) = value else { continue };
             let set = |layer: &&Self| layer.values.contains_key(key.path);
@@ -160,10 +151,9 @@ impl Layer {
             }
             let wrong = |reason| Error::Config { place: name.to_owned(), reason };
             let path = name.get(PREFIX.len()..).unwrap_or_default().replace("__", ".");
-            let key = KEYS
-                .iter()
+            let key = keys()
                 .find(|key| key.path.eq_ignore_ascii_case(&path))
-                .ok_or_else(|| wrong(unknown(&path, KEYS.iter().map(|key| key.path))))?;
+                .ok_or_else(|| wrong(unknown(&path, keys().map(|key| key.path))))?;
             let value = value
                 .into_string()
                 .map(Zeroizing::new)
@@ -266,7 +256,7 @@ fn is_misspelt(section: &str, fields: &Value) -> bool {
         ours == given || (ours.len() > 3 && strsim::damerau_levenshtein(&ours, &given) <= SLIPS)
     };
     let name = |key: &Key| key.path.split('.').nth(1).and_then(|name| fields.get(name)).is_some();
-    KEYS.iter().filter(is_near).any(name)
+    keys().filter(is_near).any(name)
 }
 
 fn no_place_for_a_token(key: &Key) -> String {

@@ -1,10 +1,45 @@
-//! The sections of the configuration as structs.
+//! The sections of the configuration: their settings, and the structs that hold the values.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use zeroize::Zeroizing;
+
+use super::key::{Default, Key, Kind, key, open};
+use super::setting::Secret;
+use crate::crypto::PLACEHOLDER_KEY;
+use crate::message::texts::SYSTEM_PROMPT;
+
+/// Every known setting, in the order of the documentation.
+pub(super) fn keys() -> impl Iterator<Item = &'static Key> {
+    [CONTEXT, LANGUAGE_MODEL, PERSONAS, MCP, SERVE, PAGE, WYOMING, SYNC, UP].into_iter().flatten()
+}
+
+/// A hundred years, in seconds.
+const LONGEST: u64 = 100 * 365 * 86_400;
+
+const CONTEXT: &[Key] = &[
+    open("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
+    open("Context.Exact", Kind::Flag, Default::Flag(false)),
+    open("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
+    open("Context.WindowSeconds", Kind::Count { most: LONGEST }, Default::Count(86_400)),
+    key("Context.MaxMessages", Kind::Count { most: 1_000_000 }, Default::Null),
+    key("Context.TtlSeconds", Kind::Count { most: LONGEST }, Default::Null),
+    key("Context.StorageRoot", Kind::Path, Default::Null),
+    key("Context.EncryptionKey", Kind::Secret, Default::Text(PLACEHOLDER_KEY)),
+    key("Context.KeyFile", Kind::Path, Default::Null),
+    key("Context.Passphrase", Kind::Secret, Default::Null),
+    key("Context.KeyFd", Kind::Count { most: 65_535 }, Default::Null),
+    key("Context.KeyCredential", Kind::Text, Default::Null),
+    open("Context.CompactAt", Kind::Number { most: 1.0 }, Default::Number(0.75)).or_null(),
+    open("Context.LongResult", Kind::Count { most: 1 << 20 }, Default::Count(16_384)).or_null(),
+    open("Context.MemoryCalls", Kind::Count { most: 100 }, Default::Count(8)),
+    open("Context.MemoryBytes", Kind::Count { most: 1 << 20 }, Default::Count(8192)),
+    open("Context.InlineArtifact", Kind::Count { most: 1 << 20 }, Default::Count(4096)),
+    open("Context.Recall.Tokens", Kind::Count { most: 1 << 20 }, Default::Count(256)),
+    open("Context.Recall.MinScore", Kind::Number { most: 100.0 }, Default::Null),
+    key("Context.Redact", Kind::Flag, Default::Flag(false)),
+    open("Context.MinConfidence", Kind::Number { most: 1.0 }, Default::Null),
+];
 
 /// The section `Context.Recall`: what is brought into prompts from earlier in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -78,6 +113,28 @@ pub enum ModelKind {
     OpenAi,
 }
 
+const LANGUAGE_MODEL: &[Key] = &[
+    key("LanguageModel.Kind", Kind::Choice(&["ollama", "openai"]), Default::Text("ollama")),
+    key("LanguageModel.BaseUrl", Kind::Text, Default::Text("http://127.0.0.1:11434")),
+    key("LanguageModel.ApiKey", Kind::Token, Default::Null),
+    key("LanguageModel.ApiKeyFile", Kind::Path, Default::Null),
+    open("LanguageModel.Model", Kind::Text, Default::Text("llama3.2")),
+    open("LanguageModel.SystemPrompt", Kind::Text, Default::Text(SYSTEM_PROMPT)),
+    open("LanguageModel.NumCtx", Kind::Count { most: 1 << 24 }, Default::Count(4096)).or_null(),
+    open("LanguageModel.NumPredict", Kind::Count { most: 1 << 24 }, Default::Count(512)).or_null(),
+    open("LanguageModel.KeepAlive", Kind::Time, Default::Text("30m")).or_null(),
+    open("LanguageModel.Think", Kind::Flag, Default::Null),
+    open("LanguageModel.Temperature", Kind::Number { most: 2.0 }, Default::Null),
+    open("LanguageModel.PricePerMillion", Kind::Number { most: 1e6 }, Default::Number(0.0)),
+    open("LanguageModel.Strict", Kind::Flag, Default::Flag(true)),
+    key("LanguageModel.AllowCloud", Kind::Flag, Default::Flag(false)),
+    open("LanguageModel.TimeoutSeconds", Kind::Count { most: 86_400 }, Default::Count(120)),
+    key("LanguageModel.MaxAnswerBytes", Kind::Count { most: 1 << 30 }, Default::Count(262_144)),
+    key("LanguageModel.MaxToolCalls", Kind::Count { most: 10_000 }, Default::Count(64)),
+    key("LanguageModel.MaxAnswerSeconds", Kind::Count { most: 86_400 }, Default::Count(600)),
+    open("LanguageModel.RefuseWhenBusy", Kind::Flag, Default::Flag(false)),
+];
+
 /// The section `LanguageModel`: the model that answers.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -123,6 +180,14 @@ pub struct LanguageModelConfig {
     pub(crate) refuse_when_busy: bool,
 }
 
+const PERSONAS: &[Key] = &[
+    open("Personas.MaxContexts", Kind::Count { most: 100_000 }, Default::Count(1000)),
+    open("Personas.MaxMessages", Kind::Count { most: 10_000_000 }, Default::Count(100_000)),
+    key("Personas.RemoveAfterDays", Kind::Count { most: 36_500 }, Default::Count(7)),
+    key("Personas.DailyBackups", Kind::Count { most: 1000 }, Default::Count(7)),
+    key("Personas.BackupFolder", Kind::Path, Default::Null),
+];
+
 /// The section `Personas`: limits of contexts and their upkeep.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -140,8 +205,22 @@ pub struct PersonasConfig {
     pub backup_folder: Option<PathBuf>,
 }
 
-/// The section `Serve`: the endpoint in front of the model server. `Debug` shows no token.
-#[derive(Clone, PartialEq, Deserialize)]
+const SERVE: &[Key] = &[
+    key("Serve.Address", Kind::Text, Default::Text("127.0.0.1:11435")).or_null(),
+    key("Serve.Token", Kind::Secret, Default::Null).closing(),
+    key("Serve.KeysFile", Kind::Path, Default::Null).closing(),
+    key("Serve.Hosts", Kind::Text, Default::Text("")),
+    key("Serve.TlsCertificate", Kind::Path, Default::Null),
+    key("Serve.TlsKey", Kind::Path, Default::Null),
+    key("Serve.HistoryTokens", Kind::Count { most: 1 << 20 }, Default::Count(512)),
+    key("Serve.MoveTime", Kind::Flag, Default::Flag(true)),
+    key("Serve.Threads", Kind::Flag, Default::Flag(false)),
+    key("Serve.MaxRequestBytes", Kind::Count { most: 1 << 30 }, Default::Count(32 << 20)),
+    key("Serve.MaxConnections", Kind::Count { most: 65_535 }, Default::Count(256)),
+];
+
+/// The section `Serve`: the endpoint in front of the model server.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct ServeConfig {
@@ -150,7 +229,7 @@ pub struct ServeConfig {
     /// The token that opens every conversation. For addresses that other machines can reach, this or a file of keys is
     /// required.
     #[serde(skip)]
-    pub token: Option<Zeroizing<String>>,
+    pub token: Option<Secret>,
     /// The file of keys, each for some of the conversations.
     pub keys_file: Option<PathBuf>,
     /// Host names that clients may use for this machine besides those of loopback, separated by spaces or commas.
@@ -172,12 +251,6 @@ pub struct ServeConfig {
     pub max_connections: usize,
 }
 
-impl fmt::Debug for ServeConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServeConfig").field("address", &self.address).finish_non_exhaustive()
-    }
-}
-
 /// When to ask a client's own model, if the client offers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -191,8 +264,20 @@ pub enum Sampling {
     Always,
 }
 
-/// The section `Mcp`: the rights of the MCP server. `Debug` shows no token.
-#[derive(Clone, PartialEq, Deserialize)]
+const MCP: &[Key] = &[
+    key("Mcp.Scopes", Kind::Text, Default::Text("contexts")),
+    key(
+        "Mcp.PreferSampling",
+        Kind::Choice(&["never", "fallback", "always"]),
+        Default::Text("fallback"),
+    ),
+    key("Mcp.Token", Kind::Secret, Default::Null).closing(),
+    key("Mcp.Address", Kind::Text, Default::Null),
+    key("Mcp.Hosts", Kind::Text, Default::Text("")),
+];
+
+/// The section `Mcp`: the rights of the MCP server.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct McpConfig {
@@ -203,15 +288,25 @@ pub struct McpConfig {
     pub prefer_sampling: Sampling,
     /// The token that a client must show over HTTP. Required for addresses that other machines can reach.
     #[serde(skip)]
-    pub token: Option<Zeroizing<String>>,
+    pub token: Option<Secret>,
     /// The address and port to listen on; `None` for not listening unless told where.
     pub address: Option<String>,
     /// Host names that clients may use for this machine besides those of loopback, separated by spaces or commas.
     pub hosts: String,
 }
 
-/// The section `Page`: the owner's page. `Debug` does not show the token.
-#[derive(Clone, PartialEq, Deserialize)]
+const PAGE: &[Key] = &[
+    key("Page.Address", Kind::Text, Default::Null),
+    key("Page.Token", Kind::Secret, Default::Null).closing(),
+    key("Page.Hosts", Kind::Text, Default::Text("")),
+    key("Page.TlsCertificate", Kind::Path, Default::Null),
+    key("Page.TlsKey", Kind::Path, Default::Null),
+    key("Page.ReadOnly", Kind::Flag, Default::Flag(false)),
+    key("Page.LockAfterSeconds", Kind::Count { most: 86_400 }, Default::Count(900)),
+];
+
+/// The section `Page`: the owner's page.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct PageConfig {
@@ -219,7 +314,7 @@ pub struct PageConfig {
     pub address: Option<String>,
     /// The secret that opens the page besides its link. Required for addresses that other machines can reach.
     #[serde(skip)]
-    pub token: Option<Zeroizing<String>>,
+    pub token: Option<Secret>,
     /// Host names that browsers may use for this machine besides those of loopback, separated by spaces or commas.
     pub hosts: String,
     /// The certificate for HTTPS, in PEM.
@@ -232,15 +327,13 @@ pub struct PageConfig {
     pub lock_after_seconds: u64,
 }
 
-impl fmt::Debug for PageConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageConfig")
-            .field("address", &self.address)
-            .field("hosts", &self.hosts)
-            .field("read_only", &self.read_only)
-            .finish_non_exhaustive()
-    }
-}
+const WYOMING: &[Key] = &[
+    key("Wyoming.Addresses", Kind::Text, Default::Text("127.0.0.1:10700")).or_null(),
+    key("Wyoming.Map", Kind::Text, Default::Text("")),
+    key("Wyoming.Allow", Kind::Text, Default::Text("")),
+    key("Wyoming.Phrases", Kind::Text, Default::Text("")),
+    key("Wyoming.Announce", Kind::Flag, Default::Flag(false)),
+];
 
 /// The section `Wyoming`: the conversation agent. Its lists are separated by spaces or commas.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -260,6 +353,11 @@ pub struct WyomingConfig {
     pub announce: bool,
 }
 
+const SYNC: &[Key] = &[
+    key("Sync.IntervalSeconds", Kind::Count { most: 86_400 }, Default::Count(60)),
+    key("Sync.CredentialsFile", Kind::Path, Default::Null),
+];
+
 /// The section `Sync`: how servers share conversations with other devices, if the store syncs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -271,6 +369,9 @@ pub struct SyncConfig {
     pub credentials_file: Option<PathBuf>,
 }
 
+const UP: &[Key] =
+    &[key("Up.HealthAddress", Kind::Text, Default::Text("127.0.0.1:11436")).or_null()];
+
 /// The section `Up`: what the process that runs all servers adds to them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -278,13 +379,4 @@ pub struct SyncConfig {
 pub struct UpConfig {
     /// The address and port for health and metrics; `None` for none.
     pub health_address: Option<String>,
-}
-
-impl fmt::Debug for McpConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpConfig")
-            .field("scopes", &self.scopes)
-            .field("prefer_sampling", &self.prefer_sampling)
-            .finish_non_exhaustive()
-    }
 }

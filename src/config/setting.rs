@@ -1,8 +1,10 @@
-//! Effective settings, and the configured key.
+//! Effective settings, secrets, and the configured key.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use crate::crypto::EncryptionKey;
 
@@ -35,4 +37,14 @@ pub struct Setting {
     pub value: serde_json::Value,
     /// The file or environment variable that sets it, or `default`.
     pub origin: String,
+}
+
+/// A secret setting. `Debug` does not show it.
+#[derive(Clone, PartialEq)]
+pub struct Secret(pub Zeroizing<String>);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(redacted)")
+    }
 }

@@ -183,7 +183,7 @@ fn the_token_of_a_server_shows_neither_in_its_section_nor_in_the_list_of_setting
     let variables = ["SOTTOVOCE__MCP__TOKEN", "SOTTOVOCE__SERVE__TOKEN", "SOTTOVOCE__PAGE__TOKEN"];
     let config = load("{}", &variables.map(|name| (name, token))).unwrap();
     for given in [&config.mcp.token, &config.serve.token, &config.page.token] {
-        assert_eq!(given.as_ref().map(|given| given.as_str()), Some(token));
+        assert_eq!(given.as_ref().map(|given| given.0.as_str()), Some(token));
     }
     let shown = format!("{config:?} {}", serde_json::to_string(config.settings()).unwrap());
     assert!(!shown.contains(token), "{shown}");

@@ -1,9 +1,12 @@
+import ast
 import json
 import os
+from pathlib import Path
 
 import pytest
 
 import sottovoce
+from sottovoce._sottovoce import setting_names
 
 
 def test_without_arguments_it_is_the_store_of_the_command(home, monkeypatch, model):
@@ -64,3 +67,9 @@ def test_the_environment_is_pythons(options, monkeypatch):
     with sottovoce.Store(**options) as store:
         assert store.conversation().hear("x").messages[0]["content"] == "Grüße"
     assert os.environ["SOTTOVOCE__LANGUAGEMODEL__SYSTEMPROMPT"] == "Grüße"
+
+
+def test_type_checkers_know_every_setting():
+    stub = ast.parse(Path(sottovoce.__file__).with_name("_sottovoce.pyi").read_text())
+    [settings] = [node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == "Settings"]
+    assert [field.target.id for field in settings.body] == setting_names()

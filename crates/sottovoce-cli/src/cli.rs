@@ -7,13 +7,13 @@ pub(crate) mod whose;
 
 use std::path::PathBuf;
 
+use clap::Parser;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
 use colorchoice_clap::Color;
 use sottovoce::Scope;
 
-use crate::cmd;
+use crate::cmd::Command;
 
 const AFTER_HELP: &str = "\
 Start here:
@@ -73,101 +73,6 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum Command {
-    Ask(cmd::ask::Args),
-    Chat(cmd::chat::Args),
-    Prompt(cmd::prompt::Args),
-    Append(cmd::append::Args),
-    Tail(cmd::tail::Args),
-    Recall(cmd::recall::Args),
-    Search(cmd::search::Args),
-    /// Clears the context: later prompts hold nothing that was said so far
-    ///
-    /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
-    /// chat, clears anything. Spoken text never does.
-    Clear(cmd::clear::Args),
-    Persona(cmd::persona::Args),
-    Context(cmd::context::Args),
-    Prune(cmd::prune::Args),
-    Compact(cmd::compact::Args),
-    Snapshot(cmd::snapshot::Args),
-    Artifact(cmd::artifact::Args),
-    Forget(cmd::forget::Args),
-    /// Lists the conversations and their sizes
-    Scopes,
-    Conversations(cmd::conversations::Args),
-    Stats(cmd::stats::Args),
-    Settings(cmd::settings::Args),
-    Cleanup(cmd::cleanup::Args),
-    Export(cmd::export::Args),
-    Import(cmd::import::Args),
-    #[cfg(feature = "sync")]
-    Sync(cmd::share::sync::Args),
-    #[cfg(feature = "sync")]
-    Device(cmd::share::device::Args),
-    #[cfg(feature = "team")]
-    Team(cmd::share::team::Args),
-    Verify(cmd::verify::Args),
-    Pack(cmd::repair::PackArgs),
-    Repair(cmd::repair::Args),
-    /// Lists the models on the server
-    ///
-    /// A star marks the configured one.
-    Models,
-    #[cfg(feature = "up")]
-    Up(cmd::up::Args),
-    #[cfg(feature = "mcp")]
-    Mcp(cmd::mcp::Args),
-    #[cfg(feature = "serve")]
-    Serve(cmd::serve::Args),
-    #[cfg(feature = "wyoming")]
-    Wyoming(cmd::wyoming::Args),
-    #[cfg(feature = "page")]
-    Page(cmd::page::Args),
-    Init(cmd::key::InitArgs),
-    Key(cmd::key::Args),
-    Rekey(cmd::rekey::Args),
-    Doctor(cmd::doctor::Args),
-    /// Shows every setting with its value and origin
-    Config,
-    Completions(cmd::completions::Args),
-    #[command(hide = true)]
-    Man(cmd::man::Args),
-}
-
-impl Command {
-    /// Whether the command reads standard input until it ends.
-    pub(crate) fn reads_input(&self) -> bool {
-        #[cfg(feature = "mcp")]
-        let reads = matches!(self, Self::Mcp(_));
-        #[cfg(not(feature = "mcp"))]
-        let reads = false;
-        reads
-    }
-
-    /// Whether the command is a server, whose failures only its clients see unless it logs them.
-    pub(crate) fn is_server(&self) -> bool {
-        match self {
-            #[cfg(feature = "up")]
-            Self::Up(_) => true,
-            #[cfg(feature = "serve")]
-            Self::Serve(_) => true,
-            #[cfg(feature = "page")]
-            Self::Page(_) => true,
-            #[cfg(feature = "wyoming")]
-            Self::Wyoming(_) => true,
-            #[cfg(feature = "mcp")]
-            Self::Mcp(_) => true,
-            #[cfg(feature = "sync")]
-            Self::Sync(args) => args.is_watching(),
-            #[cfg(feature = "team")]
-            Self::Team(args) => args.is_server(),
-            _ => false,
-        }
-    }
 }
 
 pub(crate) const STYLES: Styles = Styles::styled()

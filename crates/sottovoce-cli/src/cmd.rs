@@ -1,4 +1,4 @@
-//! The commands: one file each.
+//! The commands: one file each, and the list of them.
 
 pub(crate) mod append;
 pub(crate) mod artifact;
@@ -47,3 +47,189 @@ pub(crate) mod up;
 pub(crate) mod verify;
 #[cfg(feature = "wyoming")]
 pub(crate) mod wyoming;
+
+use clap::Subcommand;
+
+use crate::exit::Outcome;
+use crate::session::Session;
+
+/// Every visible command, in its group, as `--help` lists them.
+pub(crate) const GROUPS: [(&str, &[&str]); 8] = [
+    ("Talk", &["ask", "chat", "prompt", "models"]),
+    (
+        "Remember",
+        &[
+            "append",
+            "tail",
+            "recall",
+            "search",
+            "context",
+            "persona",
+            "conversations",
+            "scopes",
+            "stats",
+            "artifact",
+            "snapshot",
+        ],
+    ),
+    ("Forget", &["clear", "prune", "compact", "forget", "settings", "cleanup"]),
+    ("Back up", &["export", "key"]),
+    ("Share", &["sync", "device", "team"]),
+    (
+        "Look after",
+        &["doctor", "verify", "repair", "pack", "init", "rekey", "config", "completions", "help"],
+    ),
+    ("Import", &["import"]),
+    ("Serve", &["page", "up", "serve", "wyoming", "mcp"]),
+];
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Ask(ask::Args),
+    Chat(chat::Args),
+    Prompt(prompt::Args),
+    Append(append::Args),
+    Tail(tail::Args),
+    Recall(recall::Args),
+    Search(search::Args),
+    /// Clears the context: later prompts hold nothing that was said so far
+    ///
+    /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
+    /// chat, clears anything. Spoken text never does.
+    Clear(clear::Args),
+    Persona(persona::Args),
+    Context(context::Args),
+    Prune(prune::Args),
+    Compact(compact::Args),
+    Snapshot(snapshot::Args),
+    Artifact(artifact::Args),
+    Forget(forget::Args),
+    /// Lists the conversations and their sizes
+    Scopes,
+    Conversations(conversations::Args),
+    Stats(stats::Args),
+    Settings(settings::Args),
+    Cleanup(cleanup::Args),
+    Export(export::Args),
+    Import(import::Args),
+    #[cfg(feature = "sync")]
+    Sync(share::sync::Args),
+    #[cfg(feature = "sync")]
+    Device(share::device::Args),
+    #[cfg(feature = "team")]
+    Team(share::team::Args),
+    Verify(verify::Args),
+    Pack(repair::PackArgs),
+    Repair(repair::Args),
+    /// Lists the models on the server
+    ///
+    /// A star marks the configured one.
+    Models,
+    #[cfg(feature = "up")]
+    Up(up::Args),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Args),
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
+    #[cfg(feature = "wyoming")]
+    Wyoming(wyoming::Args),
+    #[cfg(feature = "page")]
+    Page(page::Args),
+    Init(key::InitArgs),
+    Key(key::Args),
+    Rekey(rekey::Args),
+    Doctor(doctor::Args),
+    /// Shows every setting with its value and origin
+    Config,
+    Completions(completions::Args),
+    #[command(hide = true)]
+    Man(man::Args),
+}
+
+impl Command {
+    /// Runs the command.
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        // In boxes, the largest ones need no room on the stack while another runs.
+        match self {
+            Self::Ask(args) => ask::run(session, args).await,
+            Self::Chat(args) => chat::run(session, args).await,
+            Self::Prompt(args) => prompt::run(session, args).await,
+            Self::Append(args) => append::run(session, args).await,
+            Self::Tail(args) => tail::run(session, args).await,
+            Self::Recall(args) => recall::run(session, args).await,
+            Self::Search(args) => search::run(session, args).await,
+            Self::Clear(args) => clear::run(session, &args).await,
+            Self::Persona(args) => persona::run(session, args).await,
+            Self::Context(args) => context::run(session, args).await,
+            Self::Prune(args) => prune::run(session, args).await,
+            Self::Compact(args) => compact::run(session, args).await,
+            Self::Snapshot(args) => snapshot::run(session, args).await,
+            Self::Artifact(args) => artifact::run(session, args).await,
+            Self::Forget(args) => forget::run(session, args).await,
+            Self::Scopes => conversations::run_scopes(session).await,
+            Self::Conversations(args) => conversations::run(session, args).await,
+            Self::Stats(args) => stats::run(session, args).await,
+            Self::Settings(args) => settings::run(session, args).await,
+            Self::Cleanup(args) => cleanup::run(session, args).await,
+            Self::Export(args) => export::run(session, args).await,
+            Self::Import(args) => import::run(session, args).await,
+            #[cfg(feature = "sync")]
+            Self::Sync(args) => Box::pin(share::sync::run(session, args)).await,
+            #[cfg(feature = "sync")]
+            Self::Device(args) => Box::pin(share::device::run(session, args)).await,
+            #[cfg(feature = "team")]
+            Self::Team(args) => Box::pin(share::team::run(session, args)).await,
+            Self::Verify(args) => verify::run(session, args).await,
+            Self::Pack(args) => repair::pack(session, args).await,
+            Self::Repair(args) => repair::run(session, args).await,
+            Self::Models => models::run(session).await,
+            #[cfg(feature = "up")]
+            Self::Up(args) => Box::pin(up::run(session, args)).await,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(args) => Box::pin(mcp::run(session, args)).await,
+            #[cfg(feature = "serve")]
+            Self::Serve(args) => Box::pin(serve::run(session, args)).await,
+            #[cfg(feature = "wyoming")]
+            Self::Wyoming(args) => Box::pin(wyoming::run(session, args)).await,
+            #[cfg(feature = "page")]
+            Self::Page(args) => Box::pin(page::run(session, args)).await,
+            Self::Init(args) => key::init(session, &args),
+            Self::Key(args) => key::run(session, args),
+            Self::Rekey(args) => rekey::run(session, args).await,
+            Self::Doctor(args) => doctor::run(session, args).await,
+            Self::Config => config::run(session),
+            Self::Completions(args) => completions::run(&args),
+            Self::Man(args) => man::run(&args),
+        }
+    }
+
+    /// Whether the command reads standard input until it ends.
+    pub(crate) fn reads_input(&self) -> bool {
+        #[cfg(feature = "mcp")]
+        let reads = matches!(self, Self::Mcp(_));
+        #[cfg(not(feature = "mcp"))]
+        let reads = false;
+        reads
+    }
+
+    /// Whether the command is a server, whose failures only its clients see unless it logs them.
+    pub(crate) fn is_server(&self) -> bool {
+        match self {
+            #[cfg(feature = "up")]
+            Self::Up(_) => true,
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => true,
+            #[cfg(feature = "page")]
+            Self::Page(_) => true,
+            #[cfg(feature = "wyoming")]
+            Self::Wyoming(_) => true,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => true,
+            #[cfg(feature = "sync")]
+            Self::Sync(args) => args.is_watching(),
+            #[cfg(feature = "team")]
+            Self::Team(args) => args.is_server(),
+            _ => false,
+        }
+    }
+}

@@ -20,7 +20,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use cli::{Cli, Command, complete, help, mistyped, whose};
+use cli::{Cli, complete, help, mistyped, whose};
 use exit::Outcome;
 use session::Session;
 use sottovoce::Scope;
@@ -96,56 +96,5 @@ async fn run(cli: Cli) -> Outcome {
             return Err(exit::Failure::input(what, "give one of them"));
         }
     };
-    // In boxes, the largest ones need no room on the stack while another runs.
-    match cli.command {
-        Command::Ask(args) => cmd::ask::run(&session, args).await,
-        Command::Chat(args) => cmd::chat::run(&session, args).await,
-        Command::Prompt(args) => cmd::prompt::run(&session, args).await,
-        Command::Append(args) => cmd::append::run(&session, args).await,
-        Command::Tail(args) => cmd::tail::run(&session, args).await,
-        Command::Recall(args) => cmd::recall::run(&session, args).await,
-        Command::Search(args) => cmd::search::run(&session, args).await,
-        Command::Clear(args) => cmd::clear::run(&session, &args).await,
-        Command::Persona(args) => cmd::persona::run(&session, args).await,
-        Command::Context(args) => cmd::context::run(&session, args).await,
-        Command::Prune(args) => cmd::prune::run(&session, args).await,
-        Command::Compact(args) => cmd::compact::run(&session, args).await,
-        Command::Snapshot(args) => cmd::snapshot::run(&session, args).await,
-        Command::Artifact(args) => cmd::artifact::run(&session, args).await,
-        Command::Forget(args) => cmd::forget::run(&session, args).await,
-        Command::Scopes => cmd::conversations::run_scopes(&session).await,
-        Command::Conversations(args) => cmd::conversations::run(&session, args).await,
-        Command::Stats(args) => cmd::stats::run(&session, args).await,
-        Command::Settings(args) => cmd::settings::run(&session, args).await,
-        Command::Cleanup(args) => cmd::cleanup::run(&session, args).await,
-        Command::Export(args) => cmd::export::run(&session, args).await,
-        Command::Import(args) => cmd::import::run(&session, args).await,
-        #[cfg(feature = "sync")]
-        Command::Sync(args) => Box::pin(cmd::share::sync::run(&session, args)).await,
-        #[cfg(feature = "sync")]
-        Command::Device(args) => Box::pin(cmd::share::device::run(&session, args)).await,
-        #[cfg(feature = "team")]
-        Command::Team(args) => Box::pin(cmd::share::team::run(&session, args)).await,
-        Command::Verify(args) => cmd::verify::run(&session, args).await,
-        Command::Pack(args) => cmd::repair::pack(&session, args).await,
-        Command::Repair(args) => cmd::repair::run(&session, args).await,
-        Command::Models => cmd::models::run(&session).await,
-        #[cfg(feature = "up")]
-        Command::Up(args) => Box::pin(cmd::up::run(&session, args)).await,
-        #[cfg(feature = "mcp")]
-        Command::Mcp(args) => Box::pin(cmd::mcp::run(&session, args)).await,
-        #[cfg(feature = "serve")]
-        Command::Serve(args) => Box::pin(cmd::serve::run(&session, args)).await,
-        #[cfg(feature = "wyoming")]
-        Command::Wyoming(args) => Box::pin(cmd::wyoming::run(&session, args)).await,
-        #[cfg(feature = "page")]
-        Command::Page(args) => Box::pin(cmd::page::run(&session, args)).await,
-        Command::Init(args) => cmd::key::init(&session, &args),
-        Command::Key(args) => cmd::key::run(&session, args),
-        Command::Rekey(args) => cmd::rekey::run(&session, args).await,
-        Command::Doctor(args) => cmd::doctor::run(&session, args).await,
-        Command::Config => cmd::config::run(&session),
-        Command::Completions(args) => cmd::completions::run(&args),
-        Command::Man(args) => cmd::man::run(&args),
-    }
+    cli.command.run(&session).await
 }

@@ -165,9 +165,11 @@ mod tests {
         let _ = write!(all, "\n== instructions\n{}\n", server::INSTRUCTIONS);
         for tool in ALL.iter() {
             let (title, about) = (tool.title.as_deref(), tool.description.as_deref());
+            let hints = tool.annotations.as_ref().unwrap();
+            let reads = if hints.read_only_hint.unwrap() { ", only reads" } else { "" };
             let _ = write!(
                 all,
-                "\n== tool {}: {}\n{}\n",
+                "\n== tool {}: {}{reads}\n{}\n",
                 tool.name,
                 title.unwrap_or_default(),
                 about.unwrap_or_default()
@@ -197,6 +199,14 @@ mod tests {
             std::fs::write(file, &all).unwrap();
         }
         assert_eq!(all, std::fs::read_to_string(file).unwrap());
+    }
+
+    #[test]
+    fn the_page_about_mcp_has_each_tool() {
+        let page = include_str!("../../../docs/mcp.md");
+        for tool in ALL.iter() {
+            assert!(page.contains(&format!("| `{}` |", tool.name)), "it lacks {}", tool.name);
+        }
     }
 
     /// The descriptions in a schema, each behind its path.

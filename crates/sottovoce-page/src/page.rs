@@ -141,7 +141,8 @@ impl Page {
         let names = Names::new(listener.address(), self.certificate.is_some(), self.hosts);
         let after = Some(Duration::from_secs(settings.lock_after_seconds));
         let after = after.filter(|after| !after.is_zero());
-        let gate = Gate::new(settings.token, after).map_err(PageError::NoRandomness)?;
+        let token = settings.token.map(|secret| secret.0);
+        let gate = Gate::new(token, after).map_err(PageError::NoRandomness)?;
         let read_only = settings.read_only;
         let app = App::new(self.house, self.advice, self.checks, read_only);
         let door = Door::new(Arc::new(app), gate, names, self.announce);

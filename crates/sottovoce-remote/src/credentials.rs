@@ -16,17 +16,8 @@ use crate::remote::Result;
 /// The most bytes of a file with credentials.
 const LONGEST: usize = 1 << 16;
 
-/// How the names start that are taken from the environment.
-const PREFIXES: [&str; 6] =
-    ["AWS_", "AZURE_", "GOOGLE_", "WEBDAV_", "DATABASE_URL", "OPERATOR_TOKEN"];
-
-/// What a server must be told to let this device in, by the names that other programs use in the environment:
-///
-/// - S3: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`; and `AWS_REGION`, `AWS_ENDPOINT_URL`
-/// - Azure: `AZURE_STORAGE_ACCOUNT_NAME`, `AZURE_STORAGE_ACCOUNT_KEY` or `AZURE_STORAGE_SAS_TOKEN`; and `AZURE_STORAGE_ENDPOINT`
-/// - Google: `GOOGLE_APPLICATION_CREDENTIALS`, a file, or its text as `GOOGLE_SERVICE_ACCOUNT_KEY`
-/// - WebDAV: `WEBDAV_USERNAME`, `WEBDAV_PASSWORD`
-/// - a team's server, for itself: `DATABASE_URL`, `OPERATOR_TOKEN`
+/// What a server must be told to let this device in, by the names that other programs use in the environment. [`ADDRESSES`](crate::ADDRESSES)
+/// lists those of each remote; a team's server has `DATABASE_URL` and `OPERATOR_TOKEN` for itself.
 ///
 /// `Debug` shows the names alone.
 #[derive(Clone, Default)]
@@ -38,10 +29,8 @@ impl Credentials {
     /// Those of the environment. There may be none.
     #[must_use]
     pub fn from_environment() -> Self {
-        let known = |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            let name = name.into_string().ok().filter(|name| known(name))?;
-            Some((name, Zeroizing::new(value.into_string().ok()?)))
+            Some((name.into_string().ok()?, Zeroizing::new(value.into_string().ok()?)))
         };
         Self { values: std::env::vars_os().filter_map(text).collect() }
     }

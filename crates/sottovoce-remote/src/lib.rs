@@ -26,6 +26,6 @@ pub mod testing;
 
 pub use credentials::Credentials;
 pub use error::{Action, ErrorKind, RemoteError};
-pub use open::open;
+pub use open::{ADDRESSES, open};
 pub use remote::{MAX_NAMES, MAX_OBJECT, Remote, Result};
 pub use retry::{Retrying, part_of};

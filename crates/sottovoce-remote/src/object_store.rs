@@ -1,11 +1,9 @@
 //! A remote on a server: S3, Azure, Google Cloud Storage or WebDAV, through the crate `object_store`
 
 mod answer;
-#[cfg(any(feature = "s3", feature = "azure", feature = "gcs"))]
 pub(crate) mod buckets;
 mod connector;
 mod services;
-#[cfg(feature = "webdav")]
 pub(crate) mod webdav;
 
 use std::fmt;
@@ -27,10 +25,6 @@ use answer::Failure;
 const MAX_PAGES: usize = MAX_NAMES / 100;
 
 /// How a service lists a folder.
-#[cfg_attr(
-    not(all(feature = "webdav", feature = "s3")),
-    allow(dead_code, reason = "each of a part of the services")
-)]
 enum Listing {
     /// Page by page, so that it can be given up.
     Pages(Arc<dyn PaginatedListStore>),

@@ -6,37 +6,8 @@ use clap::Command;
 use clap::builder::StyledStr;
 
 use crate::cli::STYLES;
+use crate::cmd::GROUPS;
 use crate::exit::Exit;
-
-/// Every visible command, in its group.
-const GROUPS: [(&str, &[&str]); 8] = [
-    ("Talk", &["ask", "chat", "prompt", "models"]),
-    (
-        "Remember",
-        &[
-            "append",
-            "tail",
-            "recall",
-            "search",
-            "context",
-            "persona",
-            "conversations",
-            "scopes",
-            "stats",
-            "artifact",
-            "snapshot",
-        ],
-    ),
-    ("Forget", &["clear", "prune", "compact", "forget", "settings", "cleanup"]),
-    ("Back up", &["export", "key"]),
-    ("Share", &["sync", "device", "team"]),
-    (
-        "Look after",
-        &["doctor", "verify", "repair", "pack", "init", "rekey", "config", "completions", "help"],
-    ),
-    ("Import", &["import"]),
-    ("Serve", &["page", "up", "serve", "wyoming", "mcp"]),
-];
 
 /// The command line with its commands in groups.
 pub(crate) fn grouped(command: Command) -> Command {

@@ -73,8 +73,8 @@ pub(crate) async fn listen(
     allow_host: Vec<String>,
 ) -> Result<http::Listening, Failure> {
     let hosts = servers::listed(&config.mcp.hosts).map(str::to_owned);
-    let admission =
-        http::Admission::new(config.mcp.token.clone()).hosts(hosts.chain(allow_host).collect());
+    let token = config.mcp.token.clone().map(|secret| secret.0);
+    let admission = http::Admission::new(token).hosts(hosts.chain(allow_host).collect());
     http::listen(address, admission).await.map_err(|error| failure(&error))
 }
 

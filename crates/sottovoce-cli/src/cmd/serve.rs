@@ -100,7 +100,8 @@ pub(crate) async fn listen(
 /// Who may ask, without the keys of single conversations.
 pub(crate) fn access(config: &Config, allow_host: Vec<String>) -> Access {
     let hosts = servers::listed(&config.serve.hosts).map(str::to_owned);
-    Access::new(config.serve.token.clone()).hosts(hosts.chain(allow_host))
+    let token = config.serve.token.clone().map(|secret| secret.0);
+    Access::new(token).hosts(hosts.chain(allow_host))
 }
 
 /// Adds TLS, if a certificate is configured.

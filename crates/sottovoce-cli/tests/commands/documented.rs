@@ -1,4 +1,4 @@
-//! The page of commands names each command of the program, and none besides.
+//! The page of commands, with that of importers, names each command of the program, and none besides.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +22,13 @@ fn of_the_program() -> (Commands, Commands) {
     (leaves, all)
 }
 
-/// What the first columns of the page's tables say: `a b\|c ARGUMENT` is `a b` and `a c`.
-fn of_the_page() -> Commands {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let page = page.split("\n## Options for every command").next().unwrap().replace("\\|", "/");
+/// What the first columns of the pages' tables say: `a b\|c ARGUMENT` is `a b` and `a c`.
+fn of_the_pages() -> Commands {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let read = |name| std::fs::read_to_string(docs.join(name)).unwrap();
+    let (commands, importers) = (read("commands.md"), read("importers.md"));
+    let commands = commands.split("\n## Options for every command").next().unwrap();
+    let page = format!("{commands}\n{importers}").replace("\\|", "/");
     let mut commands = Commands::new();
     for cell in page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next()) {
         for span in cell.split('`').step_by(2) {
@@ -49,12 +51,12 @@ fn of_the_page() -> Commands {
 }
 
 #[test]
-fn the_page_of_commands_names_each_command_of_the_program_and_none_besides() {
+fn the_pages_name_each_command_of_the_program_and_none_besides() {
     let (leaves, all) = of_the_program();
-    let named = of_the_page();
+    let named = of_the_pages();
     let missing: Vec<&String> = leaves.difference(&named).collect();
-    assert!(missing.is_empty(), "docs/commands.md does not name {missing:?}");
+    assert!(missing.is_empty(), "neither docs/commands.md nor docs/importers.md names {missing:?}");
     // The program hides `man` from its own list.
     let gone: Vec<&String> = named.difference(&all).filter(|name| *name != "man").collect();
-    assert!(gone.is_empty(), "docs/commands.md names {gone:?}, which is gone");
+    assert!(gone.is_empty(), "docs/commands.md or docs/importers.md names {gone:?}, which is gone");
 }

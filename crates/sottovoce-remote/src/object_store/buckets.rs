@@ -3,21 +3,43 @@
 use std::sync::Arc;
 
 use ::object_store::ObjectStore;
-#[cfg(feature = "s3")]
 use ::object_store::aws::AmazonS3Builder;
-#[cfg(feature = "azure")]
-use ::object_store::azure::MicrosoftAzureBuilder;
-#[cfg(feature = "gcs")]
+use ::object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use ::object_store::gcp::GoogleCloudStorageBuilder;
 use ::object_store::list::PaginatedListStore;
 use ::object_store::path::Path;
+use url::Url;
 
 use super::services::{connector, error, never, unusable};
 use super::{Listing, Server};
-use crate::address::Bucket;
+use crate::address::other;
 use crate::credentials::Credentials;
 use crate::error::{ErrorKind, RemoteError};
+use crate::name::{is_name, is_part};
 use crate::remote::Result;
+
+/// A bucket or container of a service, and what stands before all names there.
+struct Bucket {
+    name: String,
+    prefix: String,
+    /// The address, for errors.
+    place: String,
+}
+
+fn bucket(url: &Url, place: &str) -> Result<Bucket> {
+    let name = url.host_str().unwrap_or_default();
+    let prefix = url.path().trim_matches('/');
+    if url.port().is_some() || !is_part(name) {
+        return Err(other(
+            place,
+            "the address does not start with the name of a bucket or container",
+        ));
+    }
+    if !prefix.is_empty() && !is_name(prefix) {
+        return Err(other(place, "the prefix may contain letters, digits, '-', '_', '.' and '/'"));
+    }
+    Ok(Bucket { name: name.to_owned(), prefix: prefix.to_owned(), place: place.to_owned() })
+}
 
 fn refused(place: &str, wanted: &str) -> RemoteError {
     error(ErrorKind::Refused, place, &format!("there are no credentials; set {wanted}"))
@@ -36,9 +58,8 @@ fn server<S: ObjectStore + PaginatedListStore>(
     })
 }
 
-#[cfg(feature = "s3")]
-pub(crate) fn s3(bucket: Bucket, credentials: &Credentials) -> Result<Server> {
-    let place = &bucket.place;
+pub(crate) fn s3(url: &Url, place: &str, credentials: &Credentials) -> Result<Server> {
+    let bucket = bucket(url, place)?;
     let key = credentials.get(&["AWS_ACCESS_KEY_ID"]);
     let secret = credentials.get(&["AWS_SECRET_ACCESS_KEY"]);
     let (Some(key), Some(secret)) = (key, secret) else {
@@ -63,11 +84,8 @@ pub(crate) fn s3(bucket: Bucket, credentials: &Credentials) -> Result<Server> {
     server(builder.build(), bucket)
 }
 
-#[cfg(feature = "azure")]
-pub(crate) fn azure(bucket: Bucket, credentials: &Credentials) -> Result<Server> {
-    use ::object_store::azure::AzureConfigKey;
-
-    let place = &bucket.place;
+pub(crate) fn azure(url: &Url, place: &str, credentials: &Credentials) -> Result<Server> {
+    let bucket = bucket(url, place)?;
     let account = credentials.get(&["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"]);
     let Some(account) = account else {
         return Err(refused(place, "AZURE_STORAGE_ACCOUNT_NAME"));
@@ -92,9 +110,8 @@ pub(crate) fn azure(bucket: Bucket, credentials: &Credentials) -> Result<Server>
     server(builder.build(), bucket)
 }
 
-#[cfg(feature = "gcs")]
-pub(crate) fn gcs(bucket: Bucket, credentials: &Credentials) -> Result<Server> {
-    let place = &bucket.place;
+pub(crate) fn gcs(url: &Url, place: &str, credentials: &Credentials) -> Result<Server> {
+    let bucket = bucket(url, place)?;
     let mut builder = GoogleCloudStorageBuilder::new()
         .with_bucket_name(&bucket.name)
         .with_http_connector(connector(place, None)?)

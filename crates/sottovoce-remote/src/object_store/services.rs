@@ -1,10 +1,9 @@
 //! What the clients of all services share: one attempt a request, checked endpoints, and errors without credentials
 
 use ::object_store::RetryConfig;
-use url::Url;
+use url::{Host, Url};
 
 use super::connector::Connector;
-use crate::address::is_local;
 use crate::error::{Action, ErrorKind, RemoteError};
 use crate::remote::Result;
 
@@ -38,4 +37,14 @@ pub(super) fn connector(place: &str, endpoint: Option<&str>) -> Result<Connector
         ));
     }
     Ok(Connector { is_local, is_plain, ..Connector::default() })
+}
+
+/// Whether a server runs on this machine. Names other than `localhost` are not looked up.
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
 }

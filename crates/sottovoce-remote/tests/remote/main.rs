@@ -8,14 +8,14 @@
     clippy::print_stderr
 )]
 
-#[cfg(all(feature = "s3", feature = "webdav"))]
+#[cfg(feature = "http")]
 mod cutter;
-#[cfg(all(feature = "s3", feature = "webdav"))]
+#[cfg(feature = "http")]
 mod fake_server;
 mod faults;
 mod folder;
-#[cfg(all(feature = "s3", feature = "webdav"))]
+#[cfg(feature = "http")]
 mod hostile;
 mod opening;
-#[cfg(all(feature = "s3", feature = "azure", feature = "webdav"))]
+#[cfg(feature = "http")]
 mod servers;

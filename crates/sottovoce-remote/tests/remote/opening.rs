@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 
-use sottovoce_remote::{Credentials, open};
+use sottovoce_remote::{ADDRESSES, Credentials, open};
 
 pub(crate) fn credentials(lines: &str) -> Credentials {
     let folder = tempfile::tempdir().unwrap();
@@ -49,7 +49,20 @@ fn an_address_of_another_form_is_refused() {
     }
 }
 
-#[cfg(all(feature = "s3", feature = "azure", feature = "gcs", feature = "webdav"))]
+#[test]
+fn the_page_about_devices_has_each_address_and_each_variable() {
+    let page = include_str!("../../../../docs/sync.md");
+    for line in ADDRESSES.lines() {
+        let scheme = line.trim().split_once("//").unwrap().0;
+        assert!(page.contains(&format!("`{scheme}//")), "it lacks {scheme}");
+        let words = line.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+        for variable in words.filter(|word| word.contains('_')) {
+            assert!(page.contains(&format!("`{variable}`")), "it lacks {variable}");
+        }
+    }
+}
+
+#[cfg(feature = "http")]
 mod servers {
     use sottovoce_remote::{ErrorKind, open};
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sottovoce::Config;
+use sottovoce_remote::ADDRESSES;
 use sottovoce_sync::{Selection, SyncError, SyncStatus, Syncer};
 
 use crate::cmd::share::credentials::Source;
@@ -17,7 +18,7 @@ use crate::session::Session;
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce sync init /mnt/nas/sottovoce            a folder that exists: of a file server, or one that a program carries over
-  sottovoce sync init s3://bucket/memory            S3, or what speaks its protocol; also az://container/… and gs://bucket/…
+  sottovoce sync init s3://bucket/memory            S3, or what speaks its protocol
   sottovoce sync init https://nas.local/dav/memory  a WebDAV server
   sottovoce sync                                    now, once
   sottovoce sync --watch                            until Ctrl-C
@@ -27,18 +28,15 @@ Examples:
 The remote sees the number of devices, sizes and times, and nothing that was said. `up`, `serve`, `wyoming` and `mcp --http` sync \
 by themselves (Sync.IntervalSeconds).
 
-Credentials are lines of NAME=value in --credentials-file, or variables of the environment:
-  S3      AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL
-  Azure   AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_ENDPOINT
-  Google  GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT_KEY
-  WebDAV  WEBDAV_USERNAME, WEBDAV_PASSWORD";
+Addresses of remotes, and the credentials of each, which are lines of NAME=value in --credentials-file or variables of the environment:
+";
 
 /// Shares conversations with your other devices, through a folder or a server
 ///
 /// Without an action, receives what other devices have published and publishes what is new here. What is forgotten on one
 /// device is forgotten on all. The folder or server cannot read what is shared. An interrupted sync loses nothing.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+#[command(after_help = format!("{AFTER_HELP}{ADDRESSES}"), args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Verb>,
@@ -133,7 +131,7 @@ The folder or bucket must exist. Then `sottovoce sync` publishes, and `sottovoce
 #[derive(Debug, clap::Args)]
 #[command(after_help = INIT_HELP)]
 struct InitArgs {
-    /// The remote: a folder, s3://…, az://…, gs://… or https://…
+    /// The remote: a folder, or an address as `sottovoce sync --help` lists them
     #[arg(value_parser = address::parse)]
     address: String,
 

@@ -55,7 +55,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "URL|FILE")]
     database: Option<String>,
 
-    /// Where artifacts and old records are: a folder, s3://…, az://…, gs://… or https://…
+    /// Where artifacts and old records are: a folder, or an address as `sottovoce sync --help` lists them
     #[arg(long, value_name = "ADDRESS", value_parser = address::parse)]
     objects: Option<String>,
 
