@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn a_web_page_does_not_reach_the_server_through_its_own_domain_name() {
         let mut names = Names::default();
-        names.add(["Pi.local".to_owned()]);
+        names.add(["Pi.local", "fd00::2"].map(str::to_owned));
+        assert_eq!((names.first(), Names::default().first()), (Some("pi.local"), None));
         let loopback: IpAddr = "127.0.0.1".parse().unwrap();
         let check = |headers: &HeaderMap| names.check(headers, loopback, false);
         for good in [
@@ -146,6 +147,7 @@ mod tests {
             "pi.local:11435",
             "PI.local",
             "192.168.1.4",
+            "[fd00::2]:11435",
         ] {
             assert!(check(&with(HOST, good)), "{good}");
         }
@@ -153,6 +155,7 @@ mod tests {
             assert!(!check(&with(HOST, bad)), "{bad}");
         }
         assert!(!check(&HeaderMap::new()));
+        assert!(names.has("FD00::2", loopback) && !names.has("fd00::3", loopback));
         let mut foreign = with(HOST, "localhost");
         for (origin, is_ours) in
             [("https://evil.example", false), ("null", false), ("http://pi.local:8080", true)]

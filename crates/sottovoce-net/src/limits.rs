@@ -50,3 +50,16 @@ impl Limits {
         Self { connections, strangers, strangers_from_one_address: strangers, ..Self::default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_of_the_connections_may_be_of_strangers_but_at_least_one_and_at_most_a_thousand() {
+        let strangers = |connections| Limits::of(connections).strangers;
+        assert_eq!([1, 256, 1_000_000].map(strangers), [1, 64, 1000]);
+        let limits = Limits::of(1000);
+        assert_eq!((limits.connections, limits.strangers_from_one_address), (1000, 250));
+    }
+}

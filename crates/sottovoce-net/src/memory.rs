@@ -248,6 +248,33 @@ mod tests {
         assert_eq!(memory.0.available_permits(), 1 << 10);
     }
 
+    /// A body that announces a length and never comes.
+    struct Announced(u64);
+
+    impl Body for Announced {
+        type Data = Bytes;
+        type Error = std::convert::Infallible;
+
+        fn poll_frame(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+            std::task::Poll::Pending
+        }
+
+        fn size_hint(&self) -> http_body::SizeHint {
+            http_body::SizeHint::with_exact(self.0)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_announces_too_much_is_refused_before_it_comes() {
+        let memory = Memory::new(1 << 20);
+        let read = async |length| memory.read(Announced(length), 1000, MINUTE).await.map(drop);
+        assert_eq!(read(1002).await, Err(ReadError::TooLong));
+        assert_eq!(read(1000).await, Err(ReadError::TooSlow));
+    }
+
     #[tokio::test]
     async fn a_body_that_does_not_tell_its_length_takes_what_it_needs() {
         let memory = Memory::new(1 << 20);
