@@ -274,12 +274,6 @@ impl Folder {
         done.map(Some)
     }
 
-    /// Whether a file's bytes open under another name than its own.
-    pub(crate) fn belongs_to(&self, name: RecordName, bytes: &[u8]) -> Result<bool> {
-        let name = name.to_string();
-        Ok(self.unseal(&AssociatedData::record(&self.scope.parts(), &name), bytes)?.is_ok())
-    }
-
     pub(crate) fn unseal(
         &self,
         associated: &AssociatedData<'_>,

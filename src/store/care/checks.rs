@@ -50,8 +50,7 @@ impl FileConversationStore {
     }
 
     /// Repairs what can be repaired. Calls `progress` during the checks before and after. It writes a lost head,
-    /// moves records back to their names, rebuilds damaged packs, removes copies and leftovers, and makes a missing
-    /// vault. It deletes nothing but what is durable elsewhere with the same bytes, was forgotten, or was never
+    /// rebuilds damaged packs, removes copies and leftovers, and makes a missing vault. It deletes nothing but what is durable elsewhere with the same bytes, was forgotten, or was never
     /// finished. If it is interrupted, run it again.
     ///
     /// A new head cannot know what the lost one recorded: missing newest records are no longer noticed.
@@ -71,8 +70,7 @@ impl FileConversationStore {
         if options.dry_run || plan.is_empty() {
             return Ok(RepairReport { repairs: plan, report: before });
         }
-        let mut repairs =
-            self.write(move |writer| repair::carry_out(writer, plan, options)).await?;
+        let mut repairs = self.write(move |writer| repair::carry_out(writer, plan)).await?;
         let report = self.verify(move |now| progress(now)).await?;
         repairs.retain(|action| !report.findings.contains(&action.finding));
         Ok(RepairReport { repairs, report })

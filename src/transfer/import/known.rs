@@ -9,12 +9,8 @@ use crate::store::read::origin_index::OriginIndex;
 use crate::store::record::import_digest::ImportTombstones;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::RecordName;
-use crate::store::write::Writer;
 use crate::store::write::import_tombstones;
 use crate::store::{FileConversationStore, blocking};
-
-/// The index is saved once one in so many of its messages is not: reading them anew then takes as long as writing all.
-pub(crate) const NEARLY_ALL: usize = 64;
 
 /// The sequence numbers that are read at a time.
 pub(super) const STRETCH: u64 = 16_384;
@@ -45,17 +41,6 @@ impl Known {
         })
         .await?;
         Ok(())
-    }
-
-    /// Saves what it knows for the next time, if more than one message in `share` is not saved yet. A failure only costs time
-    /// then.
-    pub(crate) async fn save(&mut self, store: &FileConversationStore, share: usize) {
-        let Some(index) = self.there.worth_saving(share) else { return };
-        let saving = move |writer: &mut Writer| writer.save_origins(&index).map(|()| index);
-        match store.write(saving).await {
-            Ok(saved) => self.there.was_saved(saved),
-            Err(error) => tracing::warn!(%error, "could not save the index of origins"),
-        }
     }
 
     /// Adds messages that were stored, in the order of their numbers, and the highest number then.

@@ -99,9 +99,7 @@ impl Conversation {
             if seen.is_empty() && todo.is_empty() {
                 // They are made again from the messages, under the new key.
                 segments::remove(committer.folder, &SeqSet::everything())?;
-                for derived in [Document::Origins, Document::Threads] {
-                    committer.folder.directory.remove(derived.file_name())?;
-                }
+                committer.folder.directory.remove(Document::Threads.file_name())?;
             }
             while more && changed < SLICE && looked_at < LOOKS {
                 let Some(item) = todo.pop_front() else {

@@ -19,7 +19,7 @@ use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::parse::Head;
 use crate::transfer::import::backup::settings;
 use crate::transfer::import::cleared::ClearedMessages;
-use crate::transfer::import::known::{Known, NEARLY_ALL};
+use crate::transfer::import::known::Known;
 use crate::transfer::import::snapshot;
 use crate::transfer::import::snapshot::ImportedSnapshot;
 use crate::transfer::import::{
@@ -74,7 +74,6 @@ impl Merge {
     ) -> Result<Self> {
         let mut known = Known::default();
         runtime.block_on(known.catch_up(store))?;
-        runtime.block_on(known.save(store, NEARLY_ALL));
         let stats = runtime.block_on(store.stats())?;
         Ok(Self {
             store: store.clone(),
