@@ -347,10 +347,8 @@ impl Folder {
             }
             name.time = name.time.next();
         }
-        Err(Error::Damaged {
-            place: self.directory.path().display().to_string(),
-            reason: "a thousand other files have the names that the next records would get",
-        })
+        let reason = "a thousand other files have the names that the next records would get";
+        Err(Error::damaged(self.directory.path(), reason))
     }
 
     pub(crate) fn head_bytes(&self) -> Result<Option<Vec<u8>>> {
@@ -404,10 +402,7 @@ impl Folder {
 pub(crate) const ATTEMPTS: usize = 20;
 
 pub(crate) fn unstable_folder(folder: &Folder) -> Error {
-    Error::Damaged {
-        place: folder.directory.path().display().to_string(),
-        reason: "its files keep vanishing while they are read",
-    }
+    Error::damaged(folder.directory.path(), "its files keep vanishing while they are read")
 }
 
 fn no_file(kind: EntryKind) -> FindingKind {

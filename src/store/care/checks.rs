@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::store::care::baseline::{self, Inventory};
 use crate::store::care::repair::{self, RepairOptions, RepairReport};
 use crate::store::care::verify::verify;
-use crate::store::file_store::{FileConversationStore, blocking};
+use crate::store::file_store::FileConversationStore;
 use crate::store::record::finding::{Finding, Progress, Report};
 
 impl FileConversationStore {
@@ -16,8 +16,7 @@ impl FileConversationStore {
     /// # Errors
     /// Only what prevents reading the whole folder.
     pub async fn verify(&self, progress: impl Fn(Progress) + Send + 'static) -> Result<Report> {
-        let reader = Arc::clone(self.reader());
-        blocking(move || verify(&reader.folder, &progress)).await
+        self.read_with(move |reader| verify(&reader.folder, &progress)).await
     }
 
     /// Takes an inventory of the conversation: numbers, and digests of sealed files. Keep it where nobody who can
@@ -30,8 +29,7 @@ impl FileConversationStore {
         &self,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Inventory> {
-        let reader = Arc::clone(self.reader());
-        blocking(move || baseline::take(&reader.folder, &progress)).await
+        self.read_with(move |reader| baseline::take(&reader.folder, &progress)).await
     }
 
     /// Compares the conversation with an earlier inventory. Returns findings about everything that is missing now and
@@ -45,8 +43,7 @@ impl FileConversationStore {
         earlier: Inventory,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Vec<Finding>> {
-        let reader = Arc::clone(self.reader());
-        blocking(move || baseline::compare(&reader.folder, &earlier, &progress)).await
+        self.read_with(move |reader| baseline::compare(&reader.folder, &earlier, &progress)).await
     }
 
     /// Repairs what can be repaired. Calls `progress` during the checks before and after. It writes a lost head,

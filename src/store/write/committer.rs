@@ -142,7 +142,7 @@ impl Committer<'_> {
             }
             let place = self.folder.directory.path().join(document.file_name());
             let reason = "it did not read back as written, so the old one stays; check the disk";
-            return Err(Error::Damaged { place: place.display().to_string(), reason });
+            return Err(Error::damaged(place, reason));
         }
         let line = self.key.seal(&document.associated(&self.folder.scope.parts()), plaintext)?;
         self.with_room(|| self.folder.directory.replace(document.file_name(), &line))

@@ -6,6 +6,7 @@ use crate::store::read::query::RangeQuery;
 use crate::store::read::tail::Tail;
 use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::document::Document;
+use crate::store::record::encoding::to_json;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::write::committer::Committer;
 
@@ -39,7 +40,7 @@ fn renew(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
 /// Replaces the document.
 pub(crate) fn save(committer: &Committer<'_>, tails: &ThreadTails) -> Result<()> {
     document::check_replaceable(committer.folder, Document::Threads)?;
-    committer.replace(Document::Threads, &tails.bytes()?)
+    committer.replace(Document::Threads, &to_json(tails)?)
 }
 
 /// Takes messages that are about to be forgotten out of the document. Where that fails, as on a full disk, the document

@@ -1,7 +1,6 @@
 //! The settings that devices share, field by field, and how those of another device are applied.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -14,7 +13,7 @@ use crate::store::folder::settings::{check_presets, has_room_for};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::record::persona::{AssignedPersona, MOST_PRESETS, Preset};
-use crate::store::{Cleared, ConversationStore, HiddenMessages, Profile, Retention, blocking};
+use crate::store::{Cleared, ConversationStore, HiddenMessages, Profile, Retention};
 use crate::transfer::exchange::{Exchange, Received};
 use crate::transfer::settings;
 
@@ -168,8 +167,7 @@ impl Exchange {
             return Ok(());
         }
         // The other device clears less: it has undone a later clear, or knew nothing of it.
-        let reader = Arc::clone(self.store.reader());
-        let seq = blocking(move || newest_own(&reader, at, 0)).await?;
+        let seq = self.store.read_with(move |reader| newest_own(reader, at, 0)).await?;
         let change = move |profile: &mut Profile| {
             if profile.cleared == Some(here) {
                 let before = profile.cleared_before.take().filter(|before| before.at == at);
@@ -182,8 +180,7 @@ impl Exchange {
 
     /// Clears what was said up to a time. At least everything up to the number `least` was said before.
     async fn clear_up_to(&self, at: Timestamp, least: u64) -> Result<()> {
-        let reader = Arc::clone(self.store.reader());
-        let seq = blocking(move || newest_own(&reader, at, least)).await?;
+        let seq = self.store.read_with(move |reader| newest_own(reader, at, least)).await?;
         let change = move |profile: &mut Profile| {
             if profile.cleared.is_none_or(|here| here.at < at) {
                 profile.clear(at, seq);

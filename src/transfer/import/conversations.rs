@@ -1,12 +1,10 @@
 //! Conversations of another system. Each goes into a scope of its own.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::file_store::blocking;
+use crate::store::read::reader::Reader;
 use crate::store::{ConversationStore, FileConversationStore, Progress, Retention};
 use crate::transfer::import::artifact;
 use crate::transfer::import::artifact::ImportedArtifact;
@@ -278,9 +276,8 @@ impl Begun {
         with_limits: bool,
     ) -> Result<Self> {
         let profile = store.profile().await?;
-        let reader = Arc::clone(store.reader());
         Ok(Self {
-            was_empty: blocking(move || reader.newest()).await?.last_seq == 0,
+            was_empty: store.read_with(Reader::newest).await?.last_seq == 0,
             limits,
             leaves_limits: !with_limits && !limits.are_in(&profile),
         })

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use crate::error::Result;
+use crate::store::FileConversationStore;
 use crate::store::read::origin_index::OriginIndex;
 use crate::store::record::import_digest::ImportTombstones;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::RecordName;
 use crate::store::write::import_tombstones;
-use crate::store::{FileConversationStore, blocking};
 
 /// The sequence numbers that are read at a time.
 pub(super) const STRETCH: u64 = 16_384;
@@ -31,15 +30,14 @@ impl Known {
     /// Reads the messages that were stored since the last call.
     pub(crate) async fn catch_up(&mut self, store: &FileConversationStore) -> Result<()> {
         let mut there = std::mem::take(&mut self.there);
-        let reader = Arc::clone(store.reader());
-        (self.there, self.seen, self.noted, self.forgotten) = blocking(move || {
-            let seen = there.catch_up(&reader)?;
+        let read = store.read_with(move |reader| {
+            let seen = there.catch_up(reader)?;
             // A message that is being forgotten meanwhile may be in neither. Then the list gets another revision than
             // this one, and nothing is stored before both are read again. The profile says whether there must be a list.
             let noted = reader.settings()?.imports;
-            Ok((there, seen, noted, import_tombstones::all(&reader)?))
-        })
-        .await?;
+            Ok((there, seen, noted, import_tombstones::all(reader)?))
+        });
+        (self.there, self.seen, self.noted, self.forgotten) = read.await?;
         Ok(())
     }
 
