@@ -16,7 +16,7 @@ use crate::context::{
 use crate::conversation::{Conversation, ConversationBuilder, MemoryTools};
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
-use crate::message::redact::{ContactRedactor, Redactor};
+use crate::message::redact::ContactRedactor;
 use crate::model::render::{
     KeepAlive, ModelOptions, OllamaChatRenderer, OpenAiChatRenderer, PromptRenderer,
 };
@@ -208,9 +208,9 @@ impl Config {
             options = options.key_file(self.key_file()?);
         }
         let options = options.key_file(self.next_key_file()?);
-        Ok(match self.redactor()? {
-            Some(redactor) => options.redactor(redactor),
-            None => options,
+        Ok(match self.context.redact {
+            true => options.redactor(Arc::new(ContactRedactor::new()?)),
+            false => options,
         })
     }
 
@@ -340,13 +340,6 @@ impl Config {
             calls: self.language_model.max_tool_calls,
             time: Duration::from_secs(self.language_model.max_answer_seconds),
         }
-    }
-
-    fn redactor(&self) -> Result<Option<Arc<dyn Redactor>>> {
-        Ok(match self.context.redact {
-            true => Some(Arc::new(ContactRedactor::new()?)),
-            false => None,
-        })
     }
 
     /// The renderer for the configured model.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -41,45 +40,30 @@ impl Exchange {
             let reason = "the conversation's settings cannot be read";
             return Err(Error::Damaged { place, reason });
         }
-        let mut settings = Fields::default();
-        let title = profile.title.as_ref().filter(|_| !profile.title_is_proposed);
-        settings.put("title", title)?;
-        settings.put("tags", Some(&profile.tags).filter(|tags| !tags.is_empty()))?;
-        let metadata = Some(&profile.metadata).filter(|metadata| !metadata.is_empty());
-        settings.put("metadata", metadata)?;
-        settings.put("createdAt", profile.created_at.as_ref())?;
-        settings.put("retention", profile.retention.as_ref())?;
-        settings.put("rollingWindow", profile.rolling_window.as_ref())?;
-        settings.put("windowSeconds", profile.window_seconds.as_ref())?;
         // Each device counts the days until a persona's removal for itself.
         let persona = profile.assigned_persona.clone();
         let persona = persona.map(|assigned| AssignedPersona { over_since: None, ..assigned });
-        settings.put("persona", persona.as_ref())?;
-        settings
-            .put("cleared", profile.cleared.map(|cleared| json!({"at": cleared.at})).as_ref())?;
+        let settings = [
+            ("title", json!(profile.title.as_ref().filter(|_| !profile.title_is_proposed))),
+            ("tags", json!(Some(&profile.tags).filter(|tags| !tags.is_empty()))),
+            ("metadata", json!(Some(&profile.metadata).filter(|notes| !notes.is_empty()))),
+            ("createdAt", json!(profile.created_at)),
+            ("retention", json!(profile.retention)),
+            ("rollingWindow", json!(profile.rolling_window)),
+            ("windowSeconds", json!(profile.window_seconds)),
+            ("persona", json!(persona)),
+            ("cleared", json!(profile.cleared.map(|cleared| json!({"at": cleared.at})))),
+        ];
+        let set = settings.into_iter().filter(|(_, value)| !value.is_null());
+        let mut settings: BTreeMap<_, _> =
+            set.map(|(name, value)| (name.to_owned(), value)).collect();
         if **self.store.scope() == Scope::Default {
-            for (id, preset) in &profile.presets {
-                settings.put(&format!("{PRESET}{id}"), Some(preset))?;
-            }
+            let presets = profile.presets.iter();
+            settings.extend(presets.map(|(id, preset)| (format!("{PRESET}{id}"), json!(preset))));
         }
-        Ok(settings.0)
+        Ok(settings)
     }
-}
 
-#[derive(Default)]
-struct Fields(BTreeMap<String, Value>);
-
-impl Fields {
-    fn put(&mut self, name: &str, value: Option<&impl Serialize>) -> Result<()> {
-        let Some(value) = value else { return Ok(()) };
-        let reason = "a setting cannot be written as JSON";
-        let value = serde_json::to_value(value).map_err(|_| Error::InvalidMessage { reason })?;
-        self.0.insert(name.to_owned(), value);
-        Ok(())
-    }
-}
-
-impl Exchange {
     /// Applies settings other than a clear.
     pub(super) async fn receive_settings(
         &self,
