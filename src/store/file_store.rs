@@ -424,6 +424,11 @@ pub(crate) async fn blocking<T: Send + 'static>(
     joined(tokio::task::spawn_blocking(work).await)
 }
 
+/// The outcome of an asynchronous call, for a thread of its own that has entered the runtime.
+pub(crate) fn wait<T>(call: impl Future<Output = T>) -> T {
+    tokio::runtime::Handle::current().block_on(call)
+}
+
 /// Asks long work to stop when the caller stops waiting.
 #[derive(Default)]
 pub(crate) struct CancelOnDrop(Arc<AtomicBool>);

@@ -155,11 +155,6 @@ async fn alone<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'sta
     waiting.await.unwrap_or(Err(Error::ShuttingDown))
 }
 
-/// The outcome of a call that is asynchronous, on such a thread.
-fn wait<T>(call: impl Future<Output = T>) -> T {
-    Handle::current().block_on(call)
-}
-
 /// A source without its first bytes.
 #[derive(Debug)]
 struct Behind {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::error::Result;
 use crate::message::ChatMessage;
+use crate::store::file_store::wait;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::{ImportTombstones, Origin, SOTTOVOCE};
@@ -14,8 +15,7 @@ use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{FileConversationStore, SavedMessage, Snapshot};
 use crate::transfer::exchange::receive;
-use crate::transfer::import::backup::settings::Head;
-use crate::transfer::import::backup::{settings, wait};
+use crate::transfer::import::backup::settings::{self, Head};
 use crate::transfer::import::cleared::{self, ClearedMessages};
 use crate::transfer::import::known::Known;
 use crate::transfer::import::snapshot;
