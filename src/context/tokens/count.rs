@@ -24,7 +24,9 @@ impl TokenCount {
     /// Adds a text's characters.
     pub(crate) fn add_text(&mut self, text: &str) {
         for c in text.chars() {
-            self.by_script[script(c)] += 1;
+            if let Some(count) = self.by_script.get_mut(script(c)) {
+                *count += 1;
+            }
         }
     }
 
