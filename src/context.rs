@@ -26,7 +26,7 @@ pub use prune::{
 };
 pub use retrieval::{Embedder, Query, RetrievalContextProvider, Retriever};
 pub use rolling_window::RollingWindowProvider;
-pub use tokens::{TokenCount, TokenRates};
+pub use tokens::TokenRates;
 
 use crate::error::Result;
 use crate::message::ChatMessage;

@@ -82,10 +82,6 @@ pub(crate) trait Directory: Debug + Send + Sync {
     /// The directory of that name in this one. The first write creates it.
     fn folder(&self, name: &str) -> Arc<dyn Directory>;
 
-    /// What tells a file's present contents from others that it may get: which file it is, its size and the time of its
-    /// last change. `None` if it does not exist or nobody can tell.
-    fn file_stamp(&self, name: &str) -> Result<Option<FileStamp>>;
-
     /// How many hard links the file has; 0 if it does not exist.
     fn link_count(&self, name: &str) -> Result<u64>;
 
@@ -128,9 +124,6 @@ pub(crate) trait Directory: Debug + Send + Sync {
     /// Removes the temporary files of interrupted publications, and leaves those that somebody is writing.
     fn remove_temp_files(&self) -> Result<()>;
 }
-
-/// Which file it is, its size and the time of its last change.
-pub(crate) type FileStamp = [u64; 3];
 
 /// Takes a file's bytes part by part.
 pub(crate) type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;

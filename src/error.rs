@@ -4,7 +4,7 @@ mod context;
 mod model;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use context::PersonaFailure;
 pub use model::{AnswerLimit, ModelFailure};
@@ -352,6 +352,11 @@ impl Error {
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         Self::Host { component, source: source.into() }
+    }
+
+    /// [`Damaged`](Self::Damaged) at a path.
+    pub(crate) fn damaged(path: impl AsRef<Path>, reason: &'static str) -> Self {
+        Self::Damaged { place: path.as_ref().display().to_string(), reason }
     }
 
     /// What a batch fails with once its first `stored` messages are durable: the cause itself if there are none.

@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use zeroize::Zeroizing;
-
 use crate::crypto::{AssociatedData, EncryptionKey, Envelope, Scratch, SealingKey, line};
 use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::scope::Scope;
@@ -17,7 +15,6 @@ use crate::store::folder::pack::pack_lines::find;
 use crate::store::folder::pack::pack_lines::{PackLines, ReversePackLines};
 use crate::store::folder::pack::{Line, OpenedPack, Pack};
 use crate::store::folder::{Folder, HeadState};
-use crate::store::read::origin_index::saved::SavedOrigins;
 use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::{decode, encode, object};
@@ -231,14 +228,6 @@ pub fn profile(bytes: &[u8]) {
     assert!(in_force(&profile.presets).len() >= 6.max(profile.presets.len()));
 }
 
-/// The plaintext of an index of origins: an accepted one is written again with the same bytes, and finds all that it has.
-pub fn origins(bytes: &[u8]) {
-    let Some(index) = SavedOrigins::parse(Zeroizing::new(bytes.to_vec())) else { return };
-    assert!(index.all().all(|(origin, pack, seq)| index.find(origin).any(|at| at == (pack, seq))));
-    let again = SavedOrigins::of(index.packs.clone(), index.all().collect()).unwrap();
-    assert_eq!(again.bytes(), bytes);
-}
-
 /// An export is imported, completely or in part, or refused. The store can be read in every case.
 pub fn backup(bytes: &[u8]) {
     let file =
@@ -275,7 +264,6 @@ fn every_saved_input_still_holds() {
         ("pack", pack),
         ("vault", vault),
         ("profile", profile),
-        ("origins", origins),
         ("backup", backup),
         #[cfg(feature = "config")]
         ("config", config),

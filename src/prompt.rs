@@ -78,7 +78,7 @@ impl Prompt {
         whole.add_text(&self.system);
         self.tools.iter().for_each(|tool| whole.add_text(&tool.to_string()));
         for (placement, message) in &self.context {
-            whole += count(message.message(), *placement);
+            add(&mut whole, message.message(), *placement);
         }
         whole.add_message(&self.user_input);
         for message in &self.since {
@@ -89,9 +89,8 @@ impl Prompt {
 }
 
 /// Renderers put messages of the system message, or beside the utterance, without a time.
-fn count(message: &ChatMessage, placement: Placement) -> TokenCount {
+fn add(count: &mut TokenCount, message: &ChatMessage, placement: Placement) {
     const LIST_MARK: u64 = 3;
-    let mut count = TokenCount::default();
     match (placement, message.role) {
         (Placement::NewestTurn, _) | (Placement::Stable, ChatRole::System) => {
             count.add_fixed(LIST_MARK);
@@ -99,7 +98,6 @@ fn count(message: &ChatMessage, placement: Placement) -> TokenCount {
         }
         _ => count.add_message(message),
     }
-    count
 }
 
 impl fmt::Debug for Prompt {

@@ -16,7 +16,7 @@ use crate::context::{
 use crate::conversation::{Conversation, ConversationBuilder, MemoryTools};
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
-use crate::message::redact::{ContactRedactor, Redactor};
+use crate::message::redact::ContactRedactor;
 use crate::model::render::{
     KeepAlive, ModelOptions, OllamaChatRenderer, OpenAiChatRenderer, PromptRenderer,
 };
@@ -211,9 +211,9 @@ impl Config {
         if let Some(folder) = &self.personas.backup_folder {
             options = options.backups(folder);
         }
-        Ok(match self.redactor()? {
-            Some(redactor) => options.redactor(redactor),
-            None => options,
+        Ok(match self.context.redact {
+            true => options.redactor(Arc::new(ContactRedactor::new()?)),
+            false => options,
         })
     }
 
@@ -343,13 +343,6 @@ impl Config {
             calls: self.language_model.max_tool_calls,
             time: Duration::from_secs(self.language_model.max_answer_seconds),
         }
-    }
-
-    fn redactor(&self) -> Result<Option<Arc<dyn Redactor>>> {
-        Ok(match self.context.redact {
-            true => Some(Arc::new(ContactRedactor::new()?)),
-            false => None,
-        })
     }
 
     /// The renderer for the configured model.

@@ -10,7 +10,6 @@ use super::{Conversation, MemoryTools, Metrics};
 #[cfg(feature = "recall")]
 use crate::context::recall::{Recall, RecallContextProvider, ScoreFloor};
 use crate::context::rolling_window::DAY;
-use crate::context::tokens::TokenRates;
 use crate::context::{ContextProvider, LastNContextProvider};
 use crate::model::{AnswerLimits, LanguageModel};
 use crate::prompt::PromptBuilder;
@@ -132,13 +131,6 @@ impl ConversationBuilder {
     #[must_use]
     pub fn starts_after(mut self, seq: u64) -> Self {
         self.prompts.starts_after = Some(seq);
-        self
-    }
-
-    /// How tokens are estimated.
-    #[must_use]
-    pub fn token_rates(mut self, rates: TokenRates) -> Self {
-        self.prompts.limits.rates = rates;
         self
     }
 

@@ -28,11 +28,10 @@ use rustix::io::{Errno, retry_on_intr};
 use self::open_files::{CachedFile, OpenFiles, OpenFolder};
 use self::source::FsSource;
 use super::{
-    Check, Directory, EntryKind, FileStamp, Fill, Lock, READ_LIMIT, Refill, Source, Streamed,
-    TEMPORARY,
+    Check, Directory, EntryKind, Fill, Lock, READ_LIMIT, Refill, Source, Streamed, TEMPORARY,
 };
 use crate::error::{Error, Result};
-use file_id::{id, kind, stamp};
+use file_id::{id, kind};
 
 #[derive(Debug)]
 pub(crate) struct FsDirectory {
@@ -300,17 +299,6 @@ impl Directory for FsDirectory {
 
     fn folder(&self, name: &str) -> Arc<dyn Directory> {
         Arc::new(Self::at(self.path.join(name), self.own_levels + 1))
-    }
-
-    fn file_stamp(&self, name: &str) -> Result<Option<FileStamp>> {
-        let Some(folder) = self.held()? else {
-            return Ok(None);
-        };
-        match retry_on_intr(|| rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW)) {
-            Ok(stat) => Ok(Some(stamp(&stat))),
-            Err(Errno::NOENT) => Ok(None),
-            Err(errno) => Err(self.error("look at the file", name, errno)),
-        }
     }
 
     fn link_count(&self, name: &str) -> Result<u64> {

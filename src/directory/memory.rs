@@ -1,14 +1,13 @@
 //! A directory in memory, for tests and for hosts without a disk.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Check, Directory, EntryKind, FileStamp, Fill, LOCK, Lock, Refill, Source, Streamed};
+use super::{Check, Directory, EntryKind, Fill, LOCK, Lock, Refill, Source, Streamed};
 use crate::error::{Error, Result};
 
 #[derive(Debug, Default)]
@@ -34,13 +33,6 @@ struct GateState {
 
 fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A stamp of a file with these bytes.
-pub(crate) fn stamp(bytes: &[u8]) -> FileStamp {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    [0, bytes.len() as u64, hasher.finish()]
 }
 
 impl MemoryDirectory {
@@ -145,10 +137,6 @@ impl Directory for MemoryDirectory {
 
     fn folder(&self, name: &str) -> Arc<dyn Directory> {
         self.below(name)
-    }
-
-    fn file_stamp(&self, name: &str) -> Result<Option<FileStamp>> {
-        Ok(hold(&self.files).get(name).map(|bytes| stamp(bytes)))
     }
 
     fn link_count(&self, name: &str) -> Result<u64> {

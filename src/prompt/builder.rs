@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::budget::{fit, fit_found, fit_history, low_water};
 use super::long::Candidate;
 use super::receipt::{EntryOutcome, Receipt, ReceiptEntry};
-use super::{Prompt, Utterance, count, exchanges};
+use super::{Prompt, Utterance, add, exchanges};
 use crate::context::confidence::is_doubted;
-use crate::context::tokens::TokenRates;
+use crate::context::tokens::{TokenCount, TokenRates};
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::{Error, Result};
 use crate::message::redact::redact_message;
@@ -402,11 +402,13 @@ fn entry(
     why: &str,
     rates: &TokenRates,
 ) -> ReceiptEntry {
+    let mut count = TokenCount::default();
+    add(&mut count, message.message(), placement);
     ReceiptEntry {
         seq: message.seq(),
         role: message.message().role,
         placement,
-        tokens: rates.tokens(&count(message.message(), placement)),
+        tokens: rates.tokens(&count),
         why: why.to_owned(),
         outcome: EntryOutcome::Included,
     }

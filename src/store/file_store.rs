@@ -110,8 +110,8 @@ impl FileConversationStore {
             packed.packs_after = packs_after.len();
             progress(Progress { done: packed.moved, total: packed.moved + left });
             if left == 0 {
-                let reader = Arc::clone(&self.reader);
-                packed.bytes = blocking(move || size(&reader.folder, &packs_after)).await?;
+                let size = self.read_with(move |reader| size(&reader.folder, &packs_after));
+                packed.bytes = size.await?;
                 break;
             }
         }
@@ -150,8 +150,7 @@ impl FileConversationStore {
 
     /// Like [`read_seqs`](ConversationStore::read_seqs), with hidden messages that are not removed yet.
     pub(crate) async fn read_kept(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || Ok(reader.read_kept(&RangeQuery::Seqs(seqs))?.0)).await
+        self.read_with(move |reader| Ok(reader.read_kept(&RangeQuery::Seqs(seqs))?.0)).await
     }
 
     /// Statistics. Opens only the newest messages.
@@ -159,8 +158,7 @@ impl FileConversationStore {
     /// # Errors
     /// What prevents reading the whole folder.
     pub async fn stats(&self) -> Result<Stats> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || stats::stats(&reader)).await
+        self.read_with(stats::stats).await
     }
 
     /// Finds the file or pack that holds a message, and checks its seal there. Returns `None` if the message is gone.
@@ -171,14 +169,13 @@ impl FileConversationStore {
         if *stored.scope != **self.scope() {
             return Err(Error::OtherScope);
         }
-        let (reader, name) = (Arc::clone(&self.reader), stored.name);
-        blocking(move || locate(&reader.folder, name)).await
+        let name = stored.name;
+        self.read_with(move |reader| locate(&reader.folder, name)).await
     }
 
     /// The conversation's state.
     pub(crate) async fn conversation_state(&self) -> Result<ConversationState> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || ConversationState::of(&reader)).await
+        self.read_with(ConversationState::of).await
     }
 
     /// Removes the conversation and its files, unless something was stored after the number `seen` or the settings
@@ -218,9 +215,17 @@ impl FileConversationStore {
         blocking(move || work(&mut writer)).await
     }
 
-    async fn read_if(&self, wanted: RangeQuery) -> Result<ReadResult> {
+    /// Reads on a blocking thread.
+    pub(crate) async fn read_with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Reader) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let reader = Arc::clone(&self.reader);
-        blocking(move || reader.read_if(&wanted)).await
+        blocking(move || work(&reader)).await
+    }
+
+    async fn read_if(&self, wanted: RangeQuery) -> Result<ReadResult> {
+        self.read_with(move |reader| reader.read_if(&wanted)).await
     }
 }
 
@@ -266,8 +271,7 @@ impl ConversationStore for FileConversationStore {
         if let Some(reading) = self.reader.remembered(n)? {
             return Ok(reading);
         }
-        let reader = Arc::clone(&self.reader);
-        blocking(move || reader.read_tail(n)).await
+        self.read_with(move |reader| reader.read_tail(n)).await
     }
 
     async fn read_thread(&self, thread: Option<&str>, n: usize) -> Result<ReadResult> {
@@ -276,9 +280,8 @@ impl ConversationStore for FileConversationStore {
         {
             return Ok(reading);
         }
-        let (reader, thread) = (Arc::clone(&self.reader), thread.map(str::to_owned));
-        let thread = Zeroizing::new(thread);
-        let read = blocking(move || reader.read_thread(thread.as_deref(), n));
+        let thread = Zeroizing::new(thread.map(str::to_owned));
+        let read = self.read_with(move |reader| reader.read_thread(thread.as_deref(), n));
         let (reading, unsaved) = read.await?;
         if let Some(tails) = unsaved
             && let Err(error) = self.write(move |writer| writer.save_threads(tails)).await
@@ -320,8 +323,7 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn read_document(&self, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || document::read(&reader.folder, document)).await
+        self.read_with(move |reader| document::read(&reader.folder, document)).await
     }
 
     async fn write_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
@@ -330,8 +332,7 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn profile(&self) -> Result<Arc<Profile>> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || reader.shown_settings()).await
+        self.read_with(Reader::shown_settings).await
     }
 
     async fn change_profile(&self, change: ProfileChange) -> Result<Profile> {
@@ -361,13 +362,16 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn snapshots(&self) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || snapshot_files::list(&reader.folder, &*reader.settings()?)).await
+        self.read_with(move |reader| snapshot_files::list(&reader.folder, &*reader.settings()?))
+            .await
     }
 
     async fn read_snapshot(&self, id: &str) -> Result<Option<Snapshot>> {
-        let (reader, id) = (Arc::clone(&self.reader), id.to_owned());
-        blocking(move || snapshot_files::read(&reader.folder, &*reader.settings()?, &id)).await
+        let id = id.to_owned();
+        self.read_with(move |reader| {
+            snapshot_files::read(&reader.folder, &*reader.settings()?, &id)
+        })
+        .await
     }
 
     async fn save_snapshot(&self, snapshot: Snapshot) -> Result<()> {
@@ -418,6 +422,11 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     joined(tokio::task::spawn_blocking(work).await)
+}
+
+/// The outcome of an asynchronous call, for a thread of its own that has entered the runtime.
+pub(crate) fn wait<T>(call: impl Future<Output = T>) -> T {
+    tokio::runtime::Handle::current().block_on(call)
 }
 
 /// Asks long work to stop when the caller stops waiting.

@@ -279,12 +279,6 @@ impl Folder {
         done.map(Some)
     }
 
-    /// Whether a file's bytes open under another name than its own.
-    pub(crate) fn belongs_to(&self, name: RecordName, bytes: &[u8]) -> Result<bool> {
-        let name = name.to_string();
-        Ok(self.unseal(&AssociatedData::record(&self.scope.parts(), &name), bytes)?.is_ok())
-    }
-
     pub(crate) fn unseal(
         &self,
         associated: &AssociatedData<'_>,
@@ -358,10 +352,8 @@ impl Folder {
             }
             name.time = name.time.next();
         }
-        Err(Error::Damaged {
-            place: self.directory.path().display().to_string(),
-            reason: "a thousand other files have the names that the next records would get",
-        })
+        let reason = "a thousand other files have the names that the next records would get";
+        Err(Error::damaged(self.directory.path(), reason))
     }
 
     pub(crate) fn head_bytes(&self) -> Result<Option<Vec<u8>>> {
@@ -415,10 +407,7 @@ impl Folder {
 pub(crate) const ATTEMPTS: usize = 20;
 
 pub(crate) fn unstable_folder(folder: &Folder) -> Error {
-    Error::Damaged {
-        place: folder.directory.path().display().to_string(),
-        reason: "its files keep vanishing while they are read",
-    }
+    Error::damaged(folder.directory.path(), "its files keep vanishing while they are read")
 }
 
 fn no_file(kind: EntryKind) -> FindingKind {

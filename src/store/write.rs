@@ -42,7 +42,6 @@ use crate::store::rules::limits_effect::CleanupReport;
 use crate::store::write::committer::Committer;
 use crate::store::write::compact::pack_recovery::PreviousWriter;
 use crate::store::write::compact::{CompactionStep, Compactor};
-use crate::store::write::locked_state::LockedState;
 use crate::store::write::pack_batch::Batch;
 use recovery::{newest_end, prepare};
 
@@ -88,12 +87,11 @@ impl Writer {
         drafts: Vec<ValidMessage>,
         dating: TimestampPolicy,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        let reader = Arc::clone(&self.reader);
         let (stored, lost) = self.locked(|committer, tail, compactor| {
-            cleanup::expire(&reader, committer, tail)?;
+            cleanup::expire(committer, tail)?;
             let stored = publish_all(committer, tail, drafts, dating)?;
             compactor.pack(committer, tail);
-            Ok((stored, trim(&reader, committer, tail)))
+            Ok((stored, trim(committer, tail)))
         })?;
         self.poisoned |= lost;
         Ok(stored)
@@ -105,13 +103,12 @@ impl Writer {
         drafts: Vec<ValidMessage>,
         dating: TimestampPolicy,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        let reader = Arc::clone(&self.reader);
         Batch::each(drafts, self.compactor.largest(), |batch| {
             let (stored, lost) = self.locked(|committer, tail, compactor| {
-                cleanup::expire(&reader, committer, tail)?;
+                cleanup::expire(committer, tail)?;
                 let stored = batch.publish(committer, tail, dating)?;
                 compactor.merge_packs(committer);
-                Ok((stored, trim(&reader, committer, tail)))
+                Ok((stored, trim(committer, tail)))
             })?;
             self.poisoned |= lost;
             Ok(stored)
@@ -136,13 +133,12 @@ impl Writer {
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.compactor.largest())? else {
             return Ok(Some(Vec::new()));
         };
-        let reader = Arc::clone(&self.reader);
         self.locked(|committer, tail, compactor| {
             if (tail.last_seq, tail.profile.imports) != (seen, noted) {
                 return Ok(None);
             }
             if expires {
-                cleanup::expire(&reader, committer, tail)?;
+                cleanup::expire(committer, tail)?;
             }
             if has_copies {
                 committer.note_restored(tail, arriving)?;
@@ -155,14 +151,12 @@ impl Writer {
 
     /// What forgetting would delete now. Changes nothing.
     pub(crate) fn plan_forget(&mut self, asked: &ForgetRequest) -> Result<ForgetPlan> {
-        let reader = Arc::clone(&self.reader);
         // Planning must not create a conversation that was never written to.
-        if Tail::load(&reader.folder, 0, None)?.is_fresh() {
+        if self.is_fresh()? {
             return Ok(ForgetPlan::default());
         }
-        self.locked(|_, tail, _| {
-            let state = LockedState { reader: &reader, tail };
-            Ok(ready(Prepared::of(&state, asked))?.plan)
+        self.locked(|committer, tail, _| {
+            Ok(ready(Prepared::of(&committer.state(tail), asked))?.plan)
         })
     }
 
@@ -176,11 +170,11 @@ impl Writer {
         let has_begun = Cell::new(false);
         let mut forget = || {
             self.locked(|committer, tail, _| {
-                let prepared = ready(Prepared::of(&LockedState { reader: &reader, tail }, asked))?;
+                let prepared = ready(Prepared::of(&committer.state(tail), asked))?;
                 prepared.check(announced)?;
                 has_begun.set(true);
-                let forgotten = forget::carry_out(prepared, &reader, committer, tail)?;
-                room::keep_reserve(&reader.folder);
+                let forgotten = forget::carry_out(prepared, committer, tail)?;
+                room::keep_reserve(committer.folder);
                 Ok(forgotten)
             })
         };
@@ -196,20 +190,24 @@ impl Writer {
 
     /// Removes messages that retention hides.
     pub(crate) fn cleanup(&mut self) -> Result<CleanupReport> {
-        let reader = Arc::clone(&self.reader);
         // A clean-up must not create a conversation that was never written to.
-        if Tail::load(&reader.folder, 0, None)?.is_fresh() {
+        if self.is_fresh()? {
             return Ok(CleanupReport::default());
         }
-        self.locked(|committer, tail, _| cleanup::cleanup(&reader, committer, tail))
+        self.locked(|committer, tail, _| cleanup::cleanup(committer, tail))
     }
 
     /// Packs some of the oldest loose records.
     pub(crate) fn pack(&mut self) -> Result<CompactionStep> {
-        if Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
+        if self.is_fresh()? {
             return Ok(CompactionStep::default());
         }
         self.locked(|committer, tail, compactor| compactor.pack_now(committer, tail))
+    }
+
+    /// Whether this store has never written to the folder.
+    fn is_fresh(&self) -> Result<bool> {
+        Ok(Tail::load(&self.reader.folder, 0, None)?.is_fresh())
     }
 
     /// Has the next operation repeat what a first writer does: recovery and removing leftovers. Returns the folder and
@@ -281,7 +279,7 @@ impl Writer {
         if let Some(known) = known {
             tail.recall(&known);
         }
-        let committer = Committer { folder, key, may_use_reserve: false };
+        let committer = Committer { reader: &reader, folder, key, may_use_reserve: false };
         let compactor = &mut self.compactor;
         let is_new = tail.is_fresh();
         let outcome = prepare(&committer, &mut tail, compactor, before).and_then(|()| {
@@ -292,7 +290,7 @@ impl Writer {
             catalog::enter(&committer, &mut tail, &self.limits, is_new);
             let last = tail.last_seq;
             let done = work(&committer, &mut tail, compactor)?;
-            thread_document::keep(&reader, &committer, &tail, last);
+            thread_document::keep(&committer, &tail, last);
             Ok(done)
         });
         // What was acknowledged stays so. A folder without a change stamp is only scanned more often.
@@ -355,8 +353,8 @@ fn publish_all(
 
 /// Removes messages beyond the limit. A failure does not undo what was acknowledged. Returns whether data could not
 /// be made durable, so that writing must stop.
-fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> bool {
-    let Err(error) = cleanup::trim(reader, committer, tail) else { return false };
+fn trim(committer: &Committer<'_>, tail: &mut Tail) -> bool {
+    let Err(error) = cleanup::trim(committer, tail) else { return false };
     tracing::warn!(%error, "could not remove what is over the limit");
     is_not_durable(&error)
 }

@@ -56,9 +56,10 @@ pub use stretch::{Stretch, StretchMessage};
 
 use crate::error::Result;
 use crate::scope::Scope;
+use crate::store::FileConversationStore;
+use crate::store::read::reader::Reader;
 use crate::store::write::forgotten_conversation;
 use crate::store::write::import_tombstones;
-use crate::store::{FileConversationStore, blocking};
 use crate::transfer::import::known::Known;
 
 /// What a conversation has for other devices, and what it takes from them.
@@ -98,14 +99,14 @@ impl Exchange {
     /// # Errors
     /// What prevents reading the conversation.
     pub async fn position(&self) -> Result<Position> {
-        let reader = Arc::clone(self.store.reader());
-        blocking(move || {
-            let tail = reader.newest()?;
-            tail.check_settings(&reader.folder)?;
-            let newest = tail.names().next().and_then(|name| name.time.timestamp());
-            Ok(Position { last_seq: tail.last_seq, rev: tail.profile.rev, newest })
-        })
-        .await
+        self.store
+            .read_with(move |reader| {
+                let tail = reader.newest()?;
+                tail.check_settings(&reader.folder)?;
+                let newest = tail.names().next().and_then(|name| name.time.timestamp());
+                Ok(Position { last_seq: tail.last_seq, rev: tail.profile.rev, newest })
+            })
+            .await
     }
 
     /// The messages that were forgotten in this conversation, and those that a device was told to forget. In the default
@@ -114,11 +115,11 @@ impl Exchange {
     /// # Errors
     /// [`Error::Damaged`](crate::Error::Damaged) if the list of forgotten messages is missing or not the newest one.
     pub async fn forgotten(&self) -> Result<BTreeSet<Origin>> {
-        let reader = Arc::clone(self.store.reader());
-        blocking(move || {
-            Ok(import_tombstones::listed(&reader.folder, &*reader.settings()?)?.origins)
-        })
-        .await
+        self.store
+            .read_with(move |reader| {
+                Ok(import_tombstones::listed(&reader.folder, &*reader.settings()?)?.origins)
+            })
+            .await
     }
 
     /// The numbers of the messages that were forgotten in this conversation.
@@ -126,8 +127,7 @@ impl Exchange {
     /// # Errors
     /// What prevents reading the conversation.
     pub async fn forgotten_numbers(&self) -> Result<Vec<RangeInclusive<u64>>> {
-        let reader = Arc::clone(self.store.reader());
-        blocking(move || Ok(reader.newest()?.erased.ranges().collect())).await
+        self.store.read_with(move |reader| Ok(reader.newest()?.erased.ranges().collect())).await
     }
 
     /// Whether the message with this number was forgotten in this conversation.
@@ -135,8 +135,7 @@ impl Exchange {
     /// # Errors
     /// What prevents reading the conversation.
     pub async fn has_forgotten_number(&self, seq: u64) -> Result<bool> {
-        let reader = Arc::clone(self.store.reader());
-        blocking(move || Ok(reader.newest()?.erased.contains(seq))).await
+        self.store.read_with(move |reader| Ok(reader.newest()?.erased.contains(seq))).await
     }
 
     /// The highest number of a conversation of the same store when it was last forgotten completely and removed; `None` if
@@ -145,8 +144,10 @@ impl Exchange {
     /// # Errors
     /// What prevents reading the default conversation's settings.
     pub async fn removed_at(&self, scope: &Scope) -> Result<Option<u64>> {
-        let (reader, id) = (Arc::clone(self.store.reader()), forgotten_conversation::id(scope));
-        let removed = move || Ok(reader.of_root().settings()?.forgotten_scopes.get(&id).copied());
-        Ok(blocking(removed).await?.map(|removed| removed.last))
+        let id = forgotten_conversation::id(scope);
+        let removed = move |reader: &Reader| {
+            Ok(reader.of_root().settings()?.forgotten_scopes.get(&id).copied())
+        };
+        Ok(self.store.read_with(removed).await?.map(|removed| removed.last))
     }
 }

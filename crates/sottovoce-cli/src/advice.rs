@@ -198,7 +198,6 @@ pub(crate) fn advice(finding: &Finding) -> &'static str {
         Kind::UnboundKey { .. } => {
             "finish a change of keys with `sottovoce rekey`; if none was begun, `sottovoce repair --quarantine` removes the key from the vault"
         }
-        Kind::Misplaced { .. } => "`sottovoce repair` moves it to its place",
         Kind::Damaged(_) if is_packed => {
             "`sottovoce repair` rebuilds the pack from the readable records"
         }

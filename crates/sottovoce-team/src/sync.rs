@@ -135,7 +135,6 @@ impl Teams {
             shared.own.heard.clear();
             note_kept_back(&log, &mut shared, report).await?;
         }
-        exchange.save_index().await;
         state.set(team, id, shared);
         Ok(())
     }

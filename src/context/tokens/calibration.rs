@@ -96,7 +96,7 @@ impl Calibration {
             return false;
         }
         let shares = prompt
-            .by_script()
+            .by_script
             .into_iter()
             .zip(self.learned.by_script())
             .map(|(characters, rate)| characters as f64 * f64::from(rate) / 1000.0);
@@ -104,7 +104,7 @@ impl Calibration {
         if sum <= 0.0 {
             return false;
         }
-        let fixed = prompt.fixed() as f64;
+        let fixed = prompt.fixed as f64;
         let doubt = fixed / DOUBT;
         let squares = shares.clone().fold(doubt * doubt, |squares, share| squares + share * share);
         let error = counted as f64 - fixed - sum;

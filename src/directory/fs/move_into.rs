@@ -42,9 +42,6 @@ impl FsDirectory {
                 Err(errno) => return Err(failed(errno)),
             }
         }
-        Err(Error::Damaged {
-            place: other.path.display().to_string(),
-            reason: "it holds a thousand files of one name already",
-        })
+        Err(Error::damaged(&other.path, "it holds a thousand files of one name already"))
     }
 }

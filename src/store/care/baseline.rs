@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::store::folder::artifact_contents::hex;
 use crate::store::folder::{ATTEMPTS, Folder, Opened, unstable_folder};
 use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
 use crate::store::read::tail::Tail;
-use crate::store::record::encoding::object;
+use crate::store::record::encoding::{object, to_json};
 use crate::store::record::finding::{Finding, FindingKind, Progress};
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
@@ -94,9 +95,7 @@ impl Inventory {
     /// # Errors
     /// None is expected: every inventory has a JSON form.
     pub fn to_json(&self) -> Result<String> {
-        let unwritable =
-            |_| Error::InvalidMessage { reason: "the inventory cannot be written as JSON" };
-        Ok(serde_json::to_string(self).map_err(unwritable)? + "\n")
+        Ok(String::from_utf8_lossy(&to_json(self)?).into_owned() + "\n")
     }
 
     /// The highest number assigned at that time.
@@ -259,8 +258,4 @@ fn count_once(
         present: set(&present),
         digests: digests.collect(),
     }))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -13,7 +13,7 @@ use crate::store::care::baseline::{self, Inventory};
 use crate::store::file_store::blocking;
 use crate::store::file_store::options::StoreOptions;
 use crate::store::folder::conversation_folders::{conversation_folders, is_written};
-use crate::store::record::encoding::object;
+use crate::store::record::encoding::{object, to_json};
 use crate::store::record::finding::{Finding, FindingKind};
 
 /// What all conversations of a store held at some time: an [`Inventory`] of each. Keep it in the same way.
@@ -48,9 +48,7 @@ impl StoreInventory {
     /// # Errors
     /// None is expected: every inventory has a JSON form.
     pub fn to_json(&self) -> Result<String> {
-        let unwritable =
-            |_| Error::InvalidMessage { reason: "the inventory cannot be written as JSON" };
-        Ok(serde_json::to_string(self).map_err(unwritable)? + "\n")
+        Ok(String::from_utf8_lossy(&to_json(self)?).into_owned() + "\n")
     }
 }
 

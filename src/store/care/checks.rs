@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::store::care::baseline::{self, Inventory};
 use crate::store::care::repair::{self, RepairOptions, RepairReport};
 use crate::store::care::verify::verify;
-use crate::store::file_store::{FileConversationStore, blocking};
+use crate::store::file_store::FileConversationStore;
 use crate::store::record::finding::{Finding, Progress, Report};
 
 impl FileConversationStore {
@@ -16,8 +16,7 @@ impl FileConversationStore {
     /// # Errors
     /// Only what prevents reading the whole folder.
     pub async fn verify(&self, progress: impl Fn(Progress) + Send + 'static) -> Result<Report> {
-        let reader = Arc::clone(self.reader());
-        blocking(move || verify(&reader.folder, &progress)).await
+        self.read_with(move |reader| verify(&reader.folder, &progress)).await
     }
 
     /// Takes an inventory of the conversation: numbers, and digests of sealed files. Keep it where nobody who can
@@ -30,8 +29,7 @@ impl FileConversationStore {
         &self,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Inventory> {
-        let reader = Arc::clone(self.reader());
-        blocking(move || baseline::take(&reader.folder, &progress)).await
+        self.read_with(move |reader| baseline::take(&reader.folder, &progress)).await
     }
 
     /// Compares the conversation with an earlier inventory. Returns findings about everything that is missing now and
@@ -45,13 +43,11 @@ impl FileConversationStore {
         earlier: Inventory,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Vec<Finding>> {
-        let reader = Arc::clone(self.reader());
-        blocking(move || baseline::compare(&reader.folder, &earlier, &progress)).await
+        self.read_with(move |reader| baseline::compare(&reader.folder, &earlier, &progress)).await
     }
 
     /// Repairs what can be repaired. Calls `progress` during the checks before and after. It writes a lost head,
-    /// moves records back to their names, rebuilds damaged packs, removes copies and leftovers, and makes a missing
-    /// vault. It deletes nothing but what is durable elsewhere with the same bytes, was forgotten, or was never
+    /// rebuilds damaged packs, removes copies and leftovers, and makes a missing vault. It deletes nothing but what is durable elsewhere with the same bytes, was forgotten, or was never
     /// finished. If it is interrupted, run it again.
     ///
     /// A new head cannot know what the lost one recorded: missing newest records are no longer noticed.
@@ -71,8 +67,7 @@ impl FileConversationStore {
         if options.dry_run || plan.is_empty() {
             return Ok(RepairReport { repairs: plan, report: before });
         }
-        let mut repairs =
-            self.write(move |writer| repair::carry_out(writer, plan, options)).await?;
+        let mut repairs = self.write(move |writer| repair::carry_out(writer, plan)).await?;
         let report = self.verify(move |now| progress(now)).await?;
         repairs.retain(|action| !report.findings.contains(&action.finding));
         Ok(RepairReport { repairs, report })

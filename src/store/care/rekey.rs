@@ -148,10 +148,7 @@ impl Rekey {
                 return Ok(rekeyed);
             }
         }
-        Err(Error::Damaged {
-            place: root.path().display().to_string(),
-            reason: "files under the old key keep appearing",
-        })
+        Err(Error::damaged(root.path(), "files under the old key keep appearing"))
     }
 
     fn keys(&self) -> impl Iterator<Item = &Arc<EncryptionKey>> {
@@ -281,10 +278,10 @@ impl Rekey {
         };
         match is_done {
             true => Ok(()),
-            false => Err(Error::Damaged {
-                place: root.path().join(VAULT).display().to_string(),
-                reason: "another change of keys is running; wait for its end and try again",
-            }),
+            false => {
+                let reason = "another change of keys is running; wait for its end and try again";
+                Err(Error::damaged(root.path().join(VAULT), reason))
+            }
         }
     }
 }

@@ -3,7 +3,6 @@
 
 pub(crate) mod keyring;
 pub(crate) mod rebuild;
-pub(crate) mod relocate;
 pub(crate) mod set_aside;
 
 use std::collections::BTreeSet;
@@ -60,24 +59,9 @@ pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<RepairAction>
 pub(crate) fn apply(
     committer: &Committer<'_>,
     tail: &mut Tail,
-    plan: &mut [RepairAction],
-    options: RepairOptions,
+    plan: &[RepairAction],
 ) -> Result<()> {
     let folder = committer.folder;
-    let mut left = Vec::new();
-    for action in plan.iter_mut().filter(|action| action.kind == RepairKind::PutBack) {
-        if let Some(done) = relocate::put_back(folder, tail, &action.finding)? {
-            left.extend(action.finding.file.clone());
-            action.kind = done;
-        } else if options.quarantine {
-            action.kind = RepairKind::SetAside;
-        }
-    }
-    // Remove them only now: the names of existing files are needed to guess where misplaced records belong.
-    for file in left {
-        folder.directory.remove(&file)?;
-    }
-    folder.directory.sync()?;
     let of = |kind| plan.iter().filter(move |action| action.kind == kind);
     let concerned = of(RepairKind::RebuildPack).chain(of(RepairKind::RemoveCopies));
     let packs: BTreeSet<_> = concerned.filter_map(|action| pack_of(&action.finding)).collect();
@@ -128,11 +112,7 @@ fn may_open_later(folder: &Folder) -> Result<bool> {
 }
 
 /// Carries out repairs. Returns what was done.
-pub(crate) fn carry_out(
-    writer: &mut Writer,
-    mut plan: Vec<RepairAction>,
-    options: RepairOptions,
-) -> Result<Vec<RepairAction>> {
+pub(crate) fn carry_out(writer: &mut Writer, plan: Vec<RepairAction>) -> Result<Vec<RepairAction>> {
     let (reader, timeout) = writer.start_anew();
     if plan.iter().any(|action| action.kind == RepairKind::AdoptVault) {
         writer.poison_on_error(keyring::adopt(&reader.folder, timeout))?;
@@ -140,6 +120,6 @@ pub(crate) fn carry_out(
     if plan.iter().any(|action| action.kind == RepairKind::BindVault) {
         writer.poison_on_error(reader.folder.remove_unbound_keys(timeout))?;
     }
-    writer.locked(|committer, tail, _| apply(committer, tail, &mut plan, options))?;
+    writer.locked(|committer, tail, _| apply(committer, tail, &plan))?;
     Ok(plan)
 }

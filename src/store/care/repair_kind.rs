@@ -20,8 +20,6 @@ pub enum RepairKind {
     BindVault,
     /// Write a new head from the existing records and quarantine a damaged one.
     RenewHead,
-    /// Move a record back to the name that it was sealed under.
-    PutBack,
     /// Make a valid pack of the records that open and quarantine the rest.
     RebuildPack,
     /// Remove copies of records that are durable elsewhere with the same bytes.
@@ -44,7 +42,6 @@ impl RepairKind {
             Kind::VaultMissing => Some(Self::AdoptVault),
             Kind::UnboundKey { .. } if quarantine && is_vault(finding) => Some(Self::BindVault),
             Kind::HeadMissing | Kind::HeadDamaged => Some(Self::RenewHead),
-            Kind::Misplaced { .. } => Some(Self::PutBack),
             Kind::RedundantCopy => Some(Self::RemoveCopies),
             Kind::Resurrected => Some(Self::ForgetAgain),
             Kind::Leftover => Some(Self::Sweep),
@@ -81,7 +78,6 @@ impl RepairKind {
             Self::AdoptVault => "adopt-vault",
             Self::BindVault => "bind-vault",
             Self::RenewHead => "renew-head",
-            Self::PutBack => "put-back",
             Self::RebuildPack => "rebuild-pack",
             Self::RemoveCopies => "remove-copies",
             Self::ForgetAgain => "forget-again",
@@ -100,7 +96,6 @@ impl fmt::Display for RepairKind {
                 "remove it from the vault and keep a copy of the vault in the quarantine folder"
             }
             Self::RenewHead => "write a new head from the records that are there",
-            Self::PutBack => "move it back to its own name",
             Self::RebuildPack => "make a sound pack of what opens, and quarantine the rest",
             Self::RemoveCopies => "remove copies that are stored elsewhere with the same bytes",
             Self::ForgetAgain => "remove it again",

@@ -7,7 +7,6 @@ use crate::store::folder::{
     Folder, HeadState, artifact_files, document, quarantine, segments, settings, snapshot_files,
 };
 use crate::store::record::finding::{Finding, FindingKind, Progress, Report};
-use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::write::import_tombstones;
 
@@ -60,7 +59,6 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
         // Writers keep writing: beyond the head that was read, records may be incomplete.
         scan.opened.retain(|name| name.seq <= head.seq);
     }
-    place(&mut scan, folder, listing.names)?;
     scan.find_dangling(folder)?;
     Ok(scan.report(head, told))
 }
@@ -94,55 +92,4 @@ fn promised(folder: &Folder, name: PackName) -> Result<usize> {
     };
     let shortest_line = 200;
     Ok(usize::try_from(name.count.min(pack.size() / shortest_line + 1)).unwrap_or(usize::MAX))
-}
-
-/// How many names one check tries for files whose seals do not verify, counted once for each page of a file. Each try
-/// takes some microseconds.
-const GUESSES: usize = 200_000;
-const PAGE: usize = 4096;
-
-/// The name in this folder under which a file was sealed, if it can be guessed: its own with another role, or any
-/// existing name.
-fn place_of(
-    folder: &Folder,
-    name: RecordName,
-    names: &[RecordName],
-    guesses: &mut usize,
-) -> Result<Option<RecordName>> {
-    if *guesses == 0 {
-        return Ok(None);
-    }
-    let Ok(Some(bytes)) = folder.directory.read(&name.to_string()) else {
-        return Ok(None);
-    };
-    let roles = name.under_other_kinds();
-    for &candidate in roles.iter().chain(names) {
-        if *guesses == 0 {
-            break;
-        }
-        *guesses = guesses.saturating_sub(1 + bytes.len() / PAGE);
-        if candidate != name && folder.belongs_to(candidate, &bytes)? {
-            return Ok(Some(candidate));
-        }
-    }
-    Ok(None)
-}
-
-/// Reports files whose seals do not verify, and where they belong if that can be guessed.
-fn place(scan: &mut VerifyScan, folder: &Folder, mut names: Vec<RecordName>) -> Result<()> {
-    if scan.unopenable.is_empty() {
-        return Ok(());
-    }
-    names.extend(scan.opened.names());
-    names.sort_unstable();
-    names.dedup();
-    let mut guesses = GUESSES;
-    for name in std::mem::take(&mut scan.unopenable) {
-        let place = place_of(folder, name, &names, &mut guesses)?;
-        let kind = place.map_or(FindingKind::Unopenable, |place| FindingKind::Misplaced {
-            belongs: place.to_string(),
-        });
-        scan.findings.push(kind.in_file(name.to_string()));
-    }
-    Ok(())
 }

@@ -25,8 +25,6 @@ pub(crate) struct VerifyScan {
     pub(crate) opened: RecordIndex,
     erased: SeqSet,
     pub(crate) findings: Vec<Finding>,
-    /// Files whose seals do not verify.
-    pub(crate) unopenable: Vec<RecordName>,
     /// Records that open in files of their own.
     loose: Vec<RecordName>,
     /// Packs that were read.
@@ -96,7 +94,6 @@ impl VerifyScan {
                 self.erased.extend(record.erased.ranges());
                 self.add_loose(name);
             }
-            Opened::Skipped(FindingKind::Unopenable) => self.unopenable.push(name),
             Opened::Skipped(kind) => self.findings.push(found(kind)),
             Opened::Gone => {}
         }
@@ -215,9 +212,8 @@ impl VerifyScan {
         let lost = self.lost(told);
         let highest = self.opened.highest();
         let Listing { names, packs, .. } = folder.list()?;
-        let unopenable = self.unopenable.iter().map(RecordName::to_string);
-        let found = self.findings.iter().filter_map(|finding| finding.file.clone());
-        let found: HashSet<String> = found.chain(unopenable).collect();
+        let found: HashSet<String> =
+            self.findings.iter().filter_map(|finding| finding.file.clone()).collect();
         for &name in &names {
             let counted = self.opened.contains(name) || found.contains(&name.to_string());
             let wanted = name.is_forget() || name.seq > highest || lost.contains(name.seq);

@@ -100,15 +100,14 @@ impl FileConversationStore {
                         Ok(ids) => referred.extend(ids),
                         Err(error) => {
                             let kind = FindingKind::Unreadable(error.kind());
-                            unread.push(kind.in_file(artifact_files::place(&folder.id)));
+                            unread.push(kind.in_file(artifact_files::FILES.place(&folder.id)));
                         }
                     },
                     // It was deleted after it was listed.
                     Ok(None) => {}
                     Err(_) => {
-                        unread.push(
-                            FindingKind::Unopenable.in_file(artifact_files::place(&folder.id)),
-                        );
+                        let place = artifact_files::FILES.place(&folder.id);
+                        unread.push(FindingKind::Unopenable.in_file(place));
                     }
                 }
             }

@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use zeroize::Zeroizing;
 
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::redact::Redactor;
 use crate::scope::Scope;
-use crate::store::file_store::{FileConversationStore, blocking};
+use crate::store::file_store::FileConversationStore;
 use crate::store::folder::artifact_contents::ArtifactContents;
 use crate::store::folder::{artifact_files, document, segments, snapshot_files};
 use crate::store::read::query::RangeQuery;
@@ -18,6 +18,7 @@ use crate::store::read::reader::Reader;
 use crate::store::read::state;
 use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
 use crate::store::record::document::{Document, DocumentId};
+use crate::store::record::encoding::to_json;
 use crate::store::record::finding::Finding;
 use crate::store::record::read_result::ReadResult;
 use crate::store::record::store_state::StoreState;
@@ -32,13 +33,11 @@ impl StoreBackend for FileConversationStore {
     }
 
     async fn state(&self) -> Result<StoreState> {
-        let reader = Arc::clone(self.reader());
-        blocking(move || Ok(state::of_tail(&reader.newest()?))).await
+        self.read_with(move |reader| Ok(state::of_tail(&reader.newest()?))).await
     }
 
     async fn read(&self, query: ReadQuery) -> Result<ReadResult> {
-        let reader = Arc::clone(self.reader());
-        blocking(move || match query {
+        self.read_with(move |reader| match query {
             ReadQuery::Tail(n) => Ok(reader.load(n)?.newest(n).unwrap_or_default()),
             ReadQuery::Seqs(seqs) => Ok(reader.read_kept(&RangeQuery::Seqs(seqs))?.0),
             ReadQuery::Times(times) => Ok(reader.read_kept(&RangeQuery::Times(times))?.0),
@@ -47,9 +46,9 @@ impl StoreBackend for FileConversationStore {
     }
 
     async fn document(&self, id: &DocumentId) -> Result<Option<Zeroizing<Vec<u8>>>> {
-        let (reader, id) = (Arc::clone(self.reader()), id.clone());
-        blocking(move || match id {
-            DocumentId::Named(Document::Profile) => settings(&reader),
+        let id = id.clone();
+        self.read_with(move |reader| match id {
+            DocumentId::Named(Document::Profile) => settings(reader),
             DocumentId::Named(named) => document::read(&reader.folder, named),
             DocumentId::Segment(block) => segments::read(&reader.folder, block),
             DocumentId::Snapshot(id) => {
@@ -88,16 +87,14 @@ fn settings(reader: &Reader) -> Result<Option<Zeroizing<Vec<u8>>>> {
     if tail.profile.rev == 0 {
         return Ok(None);
     }
-    let reason = "the settings cannot be written as JSON";
-    let json = serde_json::to_vec(&*tail.profile).map_err(|_| Error::InvalidMessage { reason })?;
-    Ok(Some(Zeroizing::new(json)))
+    to_json(&*tail.profile).map(Some)
 }
 
 #[async_trait]
 impl ArtifactStore for FileConversationStore {
     async fn artifacts(&self) -> Result<(Vec<Artifact>, Vec<Finding>)> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || artifact_files::list(&reader.folder, &*reader.settings()?)).await
+        self.read_with(move |reader| artifact_files::list(&reader.folder, &*reader.settings()?))
+            .await
     }
 
     async fn add_artifact(
@@ -106,14 +103,16 @@ impl ArtifactStore for FileConversationStore {
         mut content: Box<dyn Read + Send>,
     ) -> Result<AddedArtifact> {
         let writer = Arc::clone(&self.writer);
-        let reader = Arc::clone(&self.reader);
-        blocking(move || add_artifact::add(&reader, &writer, &artifact, &mut *content)).await
+        self.read_with(move |reader| add_artifact::add(reader, &writer, &artifact, &mut *content))
+            .await
     }
 
     async fn open_artifact(&self, id: &str) -> Result<Option<ArtifactContents>> {
-        let (reader, id) = (Arc::clone(&self.reader), id.to_owned());
-        blocking(move || artifact_files::read_contents(&reader.folder, &*reader.settings()?, &id))
-            .await
+        let id = id.to_owned();
+        let open = move |reader: &Reader| {
+            artifact_files::read_contents(&reader.folder, &*reader.settings()?, &id)
+        };
+        self.read_with(open).await
     }
 
     async fn fetch_artifact(&self, id: &str) -> Result<bool> {

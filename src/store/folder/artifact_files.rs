@@ -43,7 +43,7 @@ pub(crate) fn read_contents(
     let Some(artifact) = read(folder, profile, id)? else { return Ok(None) };
     match artifact_contents::open(folder, artifact)? {
         Ok(contents) => Ok(Some(contents)),
-        Err(kind) => Err(FILES.refusal(folder, &kind.in_file(place(id)))),
+        Err(kind) => Err(FILES.refusal(folder, &kind.in_file(FILES.place(id)))),
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn remove_leftover(folder: &Folder, profile: &Profile, id: &str) -> R
 pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>> {
     let (artifacts, mut findings) = list(folder, profile)?;
     for artifact in artifacts {
-        let place = place(&artifact.id);
+        let place = FILES.place(&artifact.id);
         match artifact_contents::open(folder, artifact)? {
             Ok(contents) => findings.extend(contents.check()?.map(|kind| kind.in_file(place))),
             Err(kind) => findings.push(kind.in_file(place)),
@@ -107,7 +107,7 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>>
             true => FindingKind::Resurrected,
             false => FindingKind::Unopenable,
         };
-        findings.push(kind.in_file(place(&id)));
+        findings.push(kind.in_file(FILES.place(&id)));
     }
     findings.append(&mut foreign);
     Ok(findings)
@@ -149,11 +149,6 @@ pub(crate) fn unlisted(folder: &Folder, profile: &Profile) -> Result<(Vec<String
     let (mut ids, foreign) = FILES.list(folder)?;
     ids.retain(|id| profile.artifact(id).is_none());
     Ok((ids, foreign))
-}
-
-/// The path of an artifact's contents in the conversation's folder.
-pub(crate) fn place(id: &str) -> String {
-    FILES.place(id)
 }
 
 pub(crate) fn open_meta(folder: &Folder, id: &str) -> Result<Result<Artifact, Finding>> {

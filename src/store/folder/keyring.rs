@@ -189,11 +189,9 @@ impl Keyring {
             }
         }
         if !is_copied {
-            return Err(Error::Damaged {
-                place: aside.path().display().to_string(),
-                reason: "it has no room for another copy of the list of keys, so the list stays as it is; move the \
-                         copies elsewhere and repair again",
-            });
+            let reason = "it has no room for another copy of the list of keys, so the list stays as it is; move the \
+                          copies elsewhere and repair again";
+            return Err(Error::damaged(aside.path(), reason));
         }
         aside.sync()?;
         aside.sync_ancestors()?;

@@ -142,8 +142,8 @@ pub(crate) fn publish(folder: &Folder, fill: &mut Fill<'_>) -> Result<Option<Pac
         Streamed::Abandoned => return Ok(None),
         Streamed::Published(name) => name,
         Streamed::Taken(name) => {
-            let place = folder.packs.path().join(&name).display().to_string();
-            let taken = Error::Damaged { place, reason: "another file has a pack's name" };
+            let path = folder.packs.path().join(&name);
+            let taken = Error::damaged(path, "another file has a pack's name");
             let Some(there) = folder.packs.open(&name)? else {
                 return Err(taken);
             };

@@ -69,7 +69,7 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>>
     let (unlisted, mut foreign) = unlisted(folder, profile)?;
     for id in unlisted {
         findings.push(match open(folder, &id, 0)? {
-            Ok(_) => FindingKind::Resurrected.in_file(place(&id)),
+            Ok(_) => FindingKind::Resurrected.in_file(FILES.place(&id)),
             Err(finding) => finding,
         });
     }
@@ -82,11 +82,6 @@ pub(crate) fn unlisted(folder: &Folder, profile: &Profile) -> Result<(Vec<String
     let (mut ids, foreign) = FILES.list(folder)?;
     ids.retain(|id| profile.revision(id).is_none());
     Ok((ids, foreign))
-}
-
-/// The path of a snapshot in the conversation's folder.
-pub(crate) fn place(id: &str) -> String {
-    FILES.place(id)
 }
 
 pub(crate) fn open(folder: &Folder, id: &str, rev: u64) -> Result<Result<Snapshot, Finding>> {

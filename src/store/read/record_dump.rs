@@ -84,9 +84,9 @@ pub(crate) fn read(
 fn forget(reader: &Reader, name: RecordName) -> Result<Record> {
     match reader.folder.open(name)? {
         Opened::Forget(record) => Ok(Record { name, body: Body::Forget(record.erased) }),
-        _ => Err(Error::Damaged {
-            place: name.to_string(),
-            reason: "messages were forgotten meanwhile; try again",
-        }),
+        _ => {
+            let reason = "messages were forgotten meanwhile; try again";
+            Err(Error::damaged(name.to_string(), reason))
+        }
     }
 }

@@ -196,7 +196,7 @@ impl Tail {
         };
         let place = folder.directory.path().join(lost.file.as_deref().unwrap_or_default());
         let reason = "the conversation's settings cannot be read; a repair continues without them";
-        Err(Error::Damaged { place: place.display().to_string(), reason })
+        Err(Error::damaged(place, reason))
     }
 
     /// Takes over settings that were published. The head does not name them yet.

@@ -34,22 +34,12 @@ impl Profile {
     pub(crate) fn merge_description(&mut self, there: &Self, have_met: bool) {
         let (theirs, revs) = (there.description_revs, &mut self.description_revs);
         let mut title = (self.title.take(), self.title_is_proposed);
-        Versioned { value: &mut title, rev: &mut revs.title }.merge(
-            &(there.title.clone(), there.title_is_proposed),
-            theirs.title,
-            have_met,
-        );
+        let their_title = (there.title.clone(), there.title_is_proposed);
+        merge(&mut title, &mut revs.title, (&their_title, theirs.title), have_met);
         (self.title, self.title_is_proposed) = title;
-        Versioned { value: &mut self.tags, rev: &mut revs.tags }.merge(
-            &there.tags,
-            theirs.tags,
-            have_met,
-        );
-        Versioned { value: &mut self.metadata, rev: &mut revs.metadata }.merge(
-            &there.metadata,
-            theirs.metadata,
-            have_met,
-        );
+        merge(&mut self.tags, &mut revs.tags, (&there.tags, theirs.tags), have_met);
+        let (notes, their_notes) = (&mut self.metadata, (&there.metadata, theirs.metadata));
+        merge(notes, &mut revs.metadata, their_notes, have_met);
     }
 
     /// Whether the settings describe the conversation: title, tags, notes, creation time, imported cost or character.
@@ -136,27 +126,24 @@ impl DescriptionRevs {
     }
 }
 
-/// A value and the revision that last changed it.
-pub(super) struct Versioned<'a, T> {
-    pub(super) value: &'a mut T,
-    pub(super) rev: &'a mut u64,
-}
-
-impl<T: Clone + Default + PartialEq> Versioned<'_, T> {
-    /// Takes the value of another store. Between conversations that have met before, the newer value counts, and the one
-    /// here if neither is newer. Otherwise, only an empty value is replaced.
-    pub(super) fn merge(self, there: &T, there_rev: u64, have_met: bool) {
-        let is_empty = *self.value == T::default();
-        let is_taken = match have_met {
-            true => there_rev > *self.rev || is_empty && there_rev == *self.rev,
-            false => is_empty && *there != T::default(),
-        };
-        if is_taken {
-            self.value.clone_from(there);
-        }
-        if is_taken || *there != T::default() {
-            // What was kept was kept in view of the other value, which therefore does not come back.
-            *self.rev = there_rev.max(*self.rev);
-        }
+/// Takes the value of another store, given with the revision that last changed it. Between conversations that have met
+/// before, the newer value counts, and the one here if neither is newer. Otherwise, only an empty value is replaced.
+fn merge<T: Clone + Default + PartialEq>(
+    value: &mut T,
+    rev: &mut u64,
+    (there, there_rev): (&T, u64),
+    have_met: bool,
+) {
+    let is_empty = *value == T::default();
+    let is_taken = match have_met {
+        true => there_rev > *rev || is_empty && there_rev == *rev,
+        false => is_empty && *there != T::default(),
+    };
+    if is_taken {
+        value.clone_from(there);
+    }
+    if is_taken || *there != T::default() {
+        // What was kept was kept in view of the other value, which therefore does not come back.
+        *rev = there_rev.max(*rev);
     }
 }

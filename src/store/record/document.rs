@@ -14,8 +14,6 @@ pub enum Document {
     Calibration,
     /// The digests of messages that may not come back: those that were forgotten, and imported ones that limits removed.
     Imports,
-    /// Which messages are in packs, by their origins. It is derived from the messages, and the store keeps it by itself.
-    Origins,
     /// The store's presets. They belong to the default conversation and are read and changed with its settings.
     Presets,
     /// The conversation's settings. [`Profile`](crate::store::Profile) reads and changes them.
@@ -32,10 +30,9 @@ pub enum Document {
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Calibration,
         Self::Imports,
-        Self::Origins,
         Self::Presets,
         Self::Profile,
         Self::Sync,
@@ -66,7 +63,6 @@ impl Document {
         match self {
             Self::Calibration => Kind::Calibration,
             Self::Imports => Kind::Imports,
-            Self::Origins => Kind::Origins,
             Self::Presets => Kind::Presets,
             Self::Profile => Kind::Profile,
             Self::Sync => Kind::Sync,

@@ -98,6 +98,14 @@ pub(crate) fn encode(message: &ChatMessage, size: usize) -> Result<Zeroizing<Vec
     Ok(bytes)
 }
 
+/// A value as JSON.
+///
+/// # Errors
+/// None is expected: every value of this crate has a JSON form.
+pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<Zeroizing<Vec<u8>>> {
+    serde_json::to_vec(value).map(Zeroizing::new).map_err(unwritable)
+}
+
 fn unwritable(_: serde_json::Error) -> Error {
     Error::InvalidMessage { reason: "it cannot be written as JSON" }
 }

@@ -49,11 +49,6 @@ pub enum FindingKind {
     },
     /// Well formed, but its seal does not verify: it was changed, renamed, or copied from another conversation.
     Unopenable,
-    /// An exact copy of another record under a wrong name.
-    Misplaced {
-        /// The name that it was sealed under.
-        belongs: String,
-    },
     /// Not a valid envelope.
     Damaged(&'static str),
     /// The seal verifies, but the contents are no record.
@@ -157,7 +152,6 @@ impl FindingKind {
             Self::WrongKey { .. } => "wrong-key",
             Self::UnboundKey { .. } => "unbound-key",
             Self::Unopenable => "unopenable",
-            Self::Misplaced { .. } => "misplaced",
             Self::Damaged(_) => "damaged",
             Self::BadRecord => "bad-record",
             Self::DuplicateNumber => "duplicate-number",
@@ -259,9 +253,6 @@ impl fmt::Display for FindingKind {
             Self::Unopenable => f.write_str(
                 "its seal does not verify: it was changed, renamed, or copied from another conversation; it is never read",
             ),
-            Self::Misplaced { belongs } => {
-                write!(f, "a copy of a record under a wrong name; it is read only at {belongs}")
-            }
             Self::Damaged(reason) => {
                 write!(f, "damaged, perhaps by the disk or by someone: {reason}; damaged parts are never read")
             }

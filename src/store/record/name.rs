@@ -188,15 +188,6 @@ impl RecordName {
     pub(crate) const FIRST: Self =
         Self { time: NameTime::MIN, seq: 0, kind: RecordKind::Assistant };
 
-    /// The names with this time and number and another kind.
-    pub(crate) fn under_other_kinds(self) -> Vec<Self> {
-        KINDS
-            .iter()
-            .map(|&(kind, _)| Self { kind, ..self })
-            .filter(|other| *other != self)
-            .collect()
-    }
-
     /// The name without its extension, as pack names use it.
     pub(crate) fn stem(self) -> String {
         format!("{}_{:04}_{}", self.time, self.seq, self.kind)

@@ -11,7 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::crypto::random;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::record::encoding::LONGEST_RECORD;
+use crate::store::record::encoding::{LONGEST_RECORD, to_json};
 use crate::store::record::profile::Profile;
 use crate::store::record::seq_set::SeqSet;
 
@@ -150,9 +150,7 @@ impl Snapshot {
     }
 
     pub(crate) fn to_plaintext(&self) -> Result<Zeroizing<Vec<u8>>> {
-        let unwritable =
-            |_| Error::InvalidMessage { reason: "the snapshot cannot be written as JSON" };
-        let plaintext = Zeroizing::new(serde_json::to_vec(self).map_err(unwritable)?);
+        let plaintext = to_json(self)?;
         let (size, limit) = (plaintext.len(), LONGEST_RECORD);
         if size > limit { Err(Error::TooLarge { size, limit }) } else { Ok(plaintext) }
     }

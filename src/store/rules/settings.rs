@@ -78,11 +78,7 @@ pub(crate) fn check_writable(document: Document) -> Result<()> {
                 reason: "the settings are changed with `change_profile`, so that no change is lost",
             })
         }
-        Document::Imports
-        | Document::Origins
-        | Document::Sync
-        | Document::Teams
-        | Document::Threads => {
+        Document::Imports | Document::Sync | Document::Teams | Document::Threads => {
             Err(Error::InvalidMessage { reason: "the store keeps this document by itself" })
         }
         Document::Calibration => Ok(()),

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::directory::{
-    Check, Directory, EntryKind, FileStamp, Fill, Lock, Refill, Sink, Source, Streamed,
-    fs::FsDirectory, memory::MemoryDirectory,
+    Check, Directory, EntryKind, Fill, Lock, Refill, Sink, Source, Streamed, fs::FsDirectory,
+    memory::MemoryDirectory,
 };
 use crate::store::folder::Folder;
 use crate::store::folder::keyring::Keyring;
@@ -269,11 +269,6 @@ impl Directory for FaultyDirectory {
             bytes: Arc::clone(&self.bytes),
             written: Arc::clone(&self.written),
         })
-    }
-
-    fn file_stamp(&self, name: &str) -> Result<Option<FileStamp>> {
-        self.pass(Call::LinkCount)?;
-        self.inner.file_stamp(name)
     }
 
     fn link_count(&self, name: &str) -> Result<u64> {

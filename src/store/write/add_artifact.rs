@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::crypto::StreamSealer;
 use crate::directory::{Lock, Sink, Streamed};
 use crate::error::{Error, Result};
-use crate::store::folder::artifact_files::{self, place, read, same};
+use crate::store::folder::artifact_files::{self, FILES, read, same};
 use crate::store::folder::artifact_measure::{self, ArtifactMeasure};
 use crate::store::folder::{Folder, artifact_contents};
 use crate::store::read::reader::Reader;
@@ -59,10 +59,8 @@ fn seal(
         seal_contents(folder, new, content, reader.now(), &mut known)?;
     if let Some(id) = same {
         let there = read(folder, &*reader.settings()?, &id)?;
-        let there = there.ok_or_else(|| Error::Damaged {
-            place: place(&id),
-            reason: "it has the same bytes, and was deleted just now; add them again",
-        })?;
+        let reason = "it has the same bytes, and was deleted just now; add them again";
+        let there = there.ok_or_else(|| Error::damaged(FILES.place(&id), reason))?;
         return Ok(AddedArtifact { artifact: there, was_there: true });
     }
     let same = writer.blocking_lock().file_artifact(&artifact, &kid, reuse)?;
@@ -132,10 +130,10 @@ fn seal_contents(
         Ok(name)
     })?;
     match (streamed, sealed) {
-        (Streamed::Taken(id), _) => Err(Error::Damaged {
-            place: folder.artifacts.path().join(id).display().to_string(),
-            reason: "an unlisted file has its name; a repair removes it",
-        }),
+        (Streamed::Taken(id), _) => {
+            let reason = "an unlisted file has its name; a repair removes it";
+            Err(Error::damaged(folder.artifacts.path().join(id), reason))
+        }
         (_, Some(sealed)) => Ok(sealed),
         (_, None) => Err(Error::ShuttingDown),
     }

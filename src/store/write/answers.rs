@@ -11,7 +11,6 @@ use crate::store::record::name::RecordName;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 use crate::store::rules::current_state::{is_there, ready};
 use crate::store::write::committer::Committer;
-use crate::store::write::locked_state::LockedState;
 use crate::store::write::{Writer, cleanup, is_not_durable, publish_all, trim};
 
 impl Writer {
@@ -31,10 +30,9 @@ impl Writer {
         }
         let mut written = document
             .map_or(Ok(()), |(document, plaintext)| self.check_document(document, plaintext));
-        let reader = Arc::clone(&self.reader);
         let (stored, lost) = self.locked(|committer, tail, compactor| {
-            cleanup::expire(&reader, committer, tail)?;
-            if !ready(is_there(&LockedState { reader: &reader, tail }, answered))? {
+            cleanup::expire(committer, tail)?;
+            if !ready(is_there(&committer.state(tail), answered))? {
                 return Err(Error::UtteranceForgotten);
             }
             if let Some((document, plaintext)) = document.filter(|_| written.is_ok()) {
@@ -49,7 +47,7 @@ impl Writer {
                 drop_refused(committer, tail, &stored);
             }
             compactor.pack(committer, tail);
-            Ok((stored, trim(&reader, committer, tail)))
+            Ok((stored, trim(committer, tail)))
         })?;
         self.poisoned |= lost;
         Ok((stored, written))

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use zeroize::Zeroizing;
-
 use crate::error::{Error, Result};
-use crate::store::folder::artifact_files::{
-    FILES, is_ours, open_meta, place, read, same, unlisted,
-};
+use crate::store::folder::artifact_files::{FILES, is_ours, open_meta, read, same, unlisted};
 use crate::store::folder::{Folder, segments};
 use crate::store::read::tail::Tail;
 use crate::store::record::artifact::{Artifact, Reuse, is_id};
+use crate::store::record::encoding::to_json;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::write::committer::Committer;
 
@@ -59,10 +56,8 @@ fn check_new(
         return Ok(same);
     }
     if kid != committer.key.id() {
-        return Err(Error::Damaged {
-            place: place(&artifact.id),
-            reason: "the store's key was changed while it was sealed; add it again",
-        });
+        let reason = "the store's key was changed while it was sealed; add it again";
+        return Err(Error::damaged(FILES.place(&artifact.id), reason));
     }
     Ok(None)
 }
@@ -142,7 +137,5 @@ pub(crate) fn there(folder: &Folder, tail: &Tail) -> Result<BTreeMap<String, Str
 
 /// Writes an artifact's metadata.
 pub(crate) fn put_meta(committer: &Committer<'_>, artifact: &Artifact) -> Result<()> {
-    let unwritable = |_| Error::InvalidMessage { reason: "the artifact cannot be written as JSON" };
-    let plaintext = Zeroizing::new(serde_json::to_vec(artifact).map_err(unwritable)?);
-    FILES.write(committer.folder, committer.key, &artifact.id, &plaintext)
+    FILES.write(committer.folder, committer.key, &artifact.id, &to_json(artifact)?)
 }

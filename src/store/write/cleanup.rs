@@ -4,7 +4,6 @@
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::Finding;
 use crate::store::record::retention::Horizon;
@@ -19,35 +18,26 @@ use crate::store::write::locked_state::hidden;
 /// # Errors
 /// [`Error::ClockBehind`] if the clock is before the newest message's time. An error of the settings if they could
 /// not be read.
-pub(crate) fn cleanup(
-    reader: &Reader,
-    committer: &Committer<'_>,
-    tail: &mut Tail,
-) -> Result<CleanupReport> {
+pub(crate) fn cleanup(committer: &Committer<'_>, tail: &mut Tail) -> Result<CleanupReport> {
     tail.check_settings(committer.folder)?;
-    let now = reader.now();
+    let now = committer.reader.now();
     if !tail.retention.is_forever()
         && let Some(newest) = tail.last_said().filter(|newest| now < *newest)
     {
         return Err(Error::ClockBehind { newest });
     }
-    remove_hidden(reader, committer, tail, now)
+    remove_hidden(committer, tail, now)
 }
 
 /// Removes hidden messages on request before the limits are widened, which would show them again.
-pub(crate) fn before_widening(
-    reader: &Reader,
-    committer: &Committer<'_>,
-    tail: &mut Tail,
-) -> Result<()> {
+pub(crate) fn before_widening(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     if tail.retention.ttl_seconds.is_some() {
-        return cleanup(reader, committer, tail).map(drop);
+        return cleanup(committer, tail).map(drop);
     }
-    remove_hidden(reader, committer, tail, reader.now()).map(drop)
+    remove_hidden(committer, tail, committer.reader.now()).map(drop)
 }
 
 fn remove_hidden(
-    reader: &Reader,
     committer: &Committer<'_>,
     tail: &mut Tail,
     now: Timestamp,
@@ -64,18 +54,18 @@ fn remove_hidden(
     if horizon == Horizon::Expired {
         drop_summaries(committer, tail)?;
     }
-    let removed = forget::erase(reader, committer, tail, &hidden)?.removed.len();
+    let removed = forget::erase(committer, tail, &hidden)?.removed.len();
     tracing::info!(removed, "cleaned up");
     Ok(CleanupReport { removed, expired: horizon == Horizon::Expired })
 }
 
 /// Removes an expired conversation before a new message would extend it. If it is long, notes that it has expired, so
 /// that it stays hidden while later appends and clean-ups remove it.
-pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
+pub(crate) fn expire(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     if tail.retention.ttl_seconds.is_none() || !tail.knows_settings() {
         return Ok(());
     }
-    if tail.horizon_alone(committer.folder, reader.now())? != Horizon::Expired {
+    if tail.horizon_alone(committer.folder, committer.reader.now())? != Horizon::Expired {
         return Ok(());
     }
     let hidden = hidden(committer.folder, tail, Horizon::Expired)?;
@@ -85,7 +75,7 @@ pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail
         return committer.change_profile(tail, |profile| profile.expire(last));
     }
     drop_summaries(committer, tail)?;
-    forget::erase(reader, committer, tail, &hidden)?;
+    forget::erase(committer, tail, &hidden)?;
     Ok(())
 }
 
@@ -97,7 +87,7 @@ fn drop_summaries(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
 
 /// Removes messages beyond the limit once there are enough of them, and messages that have expired. If that fails, they
 /// stay hidden.
-pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
+pub(crate) fn trim(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let expired = SeqSet::up_to(tail.profile.expired);
     let has_expired = !expired.without(&tail.without_message()).is_empty();
     let together = tail.retention.max_messages.map_or(u64::MAX, |most| together(most.get().into()));
@@ -112,7 +102,7 @@ pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) 
     let horizon = tail.horizon_alone(committer.folder, Timestamp::MIN)?;
     let hidden = hidden(committer.folder, tail, horizon)?;
     if has_expired || hidden.count() >= together {
-        forget::erase(reader, committer, tail, &hidden.lowest(AT_ONCE))?;
+        forget::erase(committer, tail, &hidden.lowest(AT_ONCE))?;
     }
     Ok(())
 }

@@ -1,7 +1,5 @@
 //! Committing a batch that was worked out without the lock.
 
-use std::sync::Arc;
-
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
@@ -21,7 +19,6 @@ use crate::store::write::{Writer, forget, publish_many, snapshots};
 impl Writer {
     /// Writes the documents, then adds the messages, then deletes, if the revision is the expected one.
     pub(crate) fn commit(&mut self, batch: &Batch) -> Result<StoreState> {
-        let reader = Arc::clone(&self.reader);
         let mut valid = Vec::with_capacity(batch.messages().len());
         for stored in batch.messages() {
             let mut message = ValidMessage::new(stored.message.clone(), &self.limits)?;
@@ -43,7 +40,7 @@ impl Writer {
                 publish_many(committer, tail, compactor, valid, TimestampPolicy::Own)?;
             }
             if !batch.deleted().is_empty() {
-                forget::erase(&reader, committer, tail, batch.deleted())?;
+                forget::erase(committer, tail, batch.deleted())?;
             }
             Ok(state::of_tail(tail))
         })

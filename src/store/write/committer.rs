@@ -9,6 +9,7 @@ use crate::crypto::{HEADER, SealingKey, StreamOpener, StreamSealer, random};
 use crate::error::{Error, Result};
 use crate::store::folder::document::{self, whole};
 use crate::store::folder::{Folder, HeadState};
+use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
 use crate::store::record::head::Head;
@@ -16,6 +17,7 @@ use crate::store::record::layout::{HEAD, QUARANTINE};
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
 use crate::store::record::profile::Profile;
 use crate::store::record::seq_set::SeqSet;
+use crate::store::write::locked_state::LockedState;
 use crate::store::write::room;
 use crate::store::write::settings_documents::{put_presets, put_tombstones};
 
@@ -23,6 +25,8 @@ use crate::store::write::settings_documents::{put_presets, put_tombstones};
 const LONGEST_ENVELOPE: usize = 1 << 20;
 
 pub(crate) struct Committer<'a> {
+    pub(crate) reader: &'a Reader,
+    /// The reader's folder.
     pub(crate) folder: &'a Folder,
     pub(crate) key: &'a SealingKey,
     /// Whether the reserve may be used up if the disk is full.
@@ -33,6 +37,11 @@ impl Committer<'_> {
     /// This committer for forgetting, which makes room on a full disk.
     pub(crate) fn with_reserve(&self) -> Self {
         Self { may_use_reserve: true, ..*self }
+    }
+
+    /// The state of the conversation, as the rules look at it.
+    pub(crate) fn state<'b>(&'b self, tail: &'b Tail) -> LockedState<'b> {
+        LockedState { reader: self.reader, tail }
     }
 
     /// Writes something. On a full disk makes room first, if it may.
@@ -133,7 +142,7 @@ impl Committer<'_> {
             }
             let place = self.folder.directory.path().join(document.file_name());
             let reason = "it did not read back as written, so the old one stays; check the disk";
-            return Err(Error::Damaged { place: place.display().to_string(), reason });
+            return Err(Error::damaged(place, reason));
         }
         let line = self.key.seal(&document.associated(&self.folder.scope.parts()), plaintext)?;
         self.with_room(|| self.folder.directory.replace(document.file_name(), &line))

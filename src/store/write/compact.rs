@@ -124,10 +124,10 @@ impl Compactor {
         match tail.head {
             _ if self.is_off => Err(Error::Poisoned { path: path.into() }),
             HeadState::Known(_) => self.try_to_pack(committer.folder, tail, self.keep),
-            HeadState::Absent | HeadState::Damaged => Err(Error::Damaged {
-                place: path.join(HEAD).display().to_string(),
-                reason: "a repair must rebuild it before anything is packed",
-            }),
+            HeadState::Absent | HeadState::Damaged => {
+                let reason = "a repair must rebuild it before anything is packed";
+                Err(Error::damaged(path.join(HEAD), reason))
+            }
         }
     }
 

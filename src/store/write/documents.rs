@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::store::folder::document;
-use crate::store::read::origin_index::saved::SavedOrigins;
-use crate::store::read::tail::Tail;
 use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::artifact::{Artifact, Reuse, is_id};
 use crate::store::record::document::Document;
@@ -23,7 +21,6 @@ use crate::store::rules::limits::{self, check_hidden_stay, limits_state};
 use crate::store::rules::limits_effect::{HiddenMessages, LimitsEffect};
 use crate::store::rules::restore::RestoreJob;
 use crate::store::rules::settings::check_writable;
-use crate::store::write::locked_state::LockedState;
 use crate::store::write::{
     Writer, artifacts, cleanup, import_tombstones, publish_many, snapshots, thread_document,
 };
@@ -34,13 +31,11 @@ const LONGEST_STATE: usize = 512 << 20;
 impl Writer {
     /// Changes the settings.
     pub(crate) fn change_profile(&mut self, change: impl FnOnce(&mut Profile)) -> Result<Profile> {
-        let reader = Arc::clone(&self.reader);
         self.locked(|committer, tail, _| {
             let mut profile = Profile::clone(&tail.profile);
             change(&mut profile);
             tail.check_settings(committer.folder)?;
-            let state = LockedState { reader: &reader, tail };
-            ready(check_hidden_stay(&state, profile.retention))?;
+            ready(check_hidden_stay(&committer.state(tail), profile.retention))?;
             committer.change_profile(tail, |kept| {
                 *kept = std::mem::take(kept).with_host_change(profile);
             })?;
@@ -50,14 +45,13 @@ impl Writer {
 
     /// What new limits would hide and show. Changes nothing.
     pub(crate) fn limits_effect(&mut self, retention: Option<Retention>) -> Result<LimitsEffect> {
-        let reader = Arc::clone(&self.reader);
         // This must not create a conversation that was never written to.
-        if Tail::load(&reader.folder, 0, None)?.is_fresh() {
+        if self.is_fresh()? {
             return Ok(LimitsEffect::default());
         }
         self.locked(|committer, tail, _| {
             tail.check_settings(committer.folder)?;
-            ready(limits::effect(&LockedState { reader: &reader, tail }, retention))
+            ready(limits::effect(&committer.state(tail), retention))
         })
     }
 
@@ -68,13 +62,11 @@ impl Writer {
         hidden: HiddenMessages,
         announced: &LimitsEffect,
     ) -> Result<Profile> {
-        let reader = Arc::clone(&self.reader);
         self.locked(|committer, tail, _| {
             tail.check_settings(committer.folder)?;
-            let state = LockedState { reader: &reader, tail };
-            announced.check_state(&ready(limits_state(&state, retention))?)?;
+            announced.check_state(&ready(limits_state(&committer.state(tail), retention))?)?;
             if hidden == HiddenMessages::Delete {
-                cleanup::before_widening(&reader, committer, tail)?;
+                cleanup::before_widening(committer, tail)?;
             }
             committer.change_profile(tail, |profile| profile.retention = retention)?;
             Ok(Profile::clone(&tail.profile))
@@ -101,16 +93,15 @@ impl Writer {
 
     /// Restores messages of a snapshot, except those that are in the context already.
     pub(crate) fn restore(&mut self, restoring: &RestoreJob) -> Result<Vec<Arc<StoredMessage>>> {
-        let Self { reader, limits, .. } = self;
-        let (reader, limits) = (Arc::clone(reader), limits.clone());
+        let limits = self.limits.clone();
         self.locked(|committer, tail, compactor| {
-            let state = LockedState { reader: &reader, tail };
-            let drafts = ValidMessage::all(ready(restoring.missing(&state))?, &limits)?;
+            let missing = ready(restoring.missing(&committer.state(tail)))?;
+            let drafts = ValidMessage::all(missing, &limits)?;
             if drafts.is_empty() {
                 return Ok(Vec::new());
             }
-            cleanup::expire(&reader, committer, tail)?;
-            ready(check_room(&LockedState { reader: &reader, tail }, drafts.len()))?;
+            cleanup::expire(committer, tail)?;
+            ready(check_room(&committer.state(tail), drafts.len()))?;
             committer.note_restored(tail, drafts.len() as u64)?;
             publish_many(committer, tail, compactor, drafts, TimestampPolicy::Newest)
         })
@@ -140,12 +131,6 @@ impl Writer {
                 profile.snapshots.insert(id.to_owned(), 0);
             })
         })
-    }
-
-    /// Saves the index of origins.
-    pub(crate) fn save_origins(&mut self, index: &SavedOrigins) -> Result<()> {
-        document::check_replaceable(&self.reader.folder, Document::Origins)?;
-        self.locked(|committer, _, _| committer.replace(Document::Origins, index.bytes()))
     }
 
     /// Saves which messages are the newest of each thread, as a reader has found.

@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, Listing, Opened, document, segments};
-use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
@@ -16,7 +15,6 @@ use crate::store::rules::current_state::{UnreadablePolicy, ready, survey};
 use crate::store::rules::forget::Prepared;
 use crate::store::rules::forget_plan::{ForgetPlan, ForgetReport, MessageRefs};
 use crate::store::write::committer::Committer;
-use crate::store::write::locked_state::LockedState;
 use crate::store::write::pack_rewrite::{purge, visit_forgotten};
 use crate::store::write::{artifacts, import_tombstones, room, snapshots, thread_document};
 
@@ -24,7 +22,6 @@ use crate::store::write::{artifacts, import_tombstones, room, snapshots, thread_
 /// their files.
 pub(crate) fn carry_out(
     prepared: Prepared,
-    reader: &Reader,
     committer: &Committer<'_>,
     tail: &mut Tail,
 ) -> Result<ForgetReport> {
@@ -35,7 +32,7 @@ pub(crate) fn carry_out(
         committer.change_profile(tail, |profile| profile.restored = restored)?;
     }
     committer.drop_summaries(tail, &related)?;
-    let mut forgotten = erase_surveyed(reader, committer, tail, &plan.numbers, &refs)?;
+    let mut forgotten = erase_surveyed(committer, tail, &plan.numbers, &refs)?;
     if plan.is_whole {
         forget_rest(committer, tail, &plan)?;
         unread.clear();
@@ -57,9 +54,7 @@ fn forget_rest(committer: &Committer<'_>, tail: &mut Tail, plan: &ForgetPlan) ->
         }
     }
     artifacts::delete(committer, tail, plan.artifacts.iter().map(String::as_str))?;
-    for derived in [Document::Origins, Document::Threads] {
-        committer.folder.directory.remove(derived.file_name())?;
-    }
+    committer.folder.directory.remove(Document::Threads.file_name())?;
     if plan.description {
         committer.change_profile(tail, Profile::forget_words)?;
     }
@@ -72,7 +67,6 @@ fn forget_rest(committer: &Committer<'_>, tail: &mut Tail, plan: &ForgetPlan) ->
 
 /// Records numbers as forgotten and then removes their files.
 pub(crate) fn erase(
-    reader: &Reader,
     committer: &Committer<'_>,
     tail: &mut Tail,
     seqs: &SeqSet,
@@ -80,20 +74,19 @@ pub(crate) fn erase(
     let mut refs = MessageRefs::default();
     let new = seqs.without(&tail.erased);
     let unread = UnreadablePolicy::Recorded;
-    ready(survey(&LockedState { reader, tail }, &new, unread, &mut |stored| refs.note(stored)))?;
-    erase_surveyed(reader, committer, tail, seqs, &refs)
+    ready(survey(&committer.state(tail), &new, unread, &mut |stored| refs.note(stored)))?;
+    erase_surveyed(committer, tail, seqs, &refs)
 }
 
 /// Erases messages that were surveyed already.
-pub(crate) fn erase_surveyed(
-    reader: &Reader,
+fn erase_surveyed(
     committer: &Committer<'_>,
     tail: &mut Tail,
     seqs: &SeqSet,
     refs: &MessageRefs,
 ) -> Result<ForgetReport> {
     let committer = &committer.with_reserve();
-    let now = NameTime::try_from(reader.now())?;
+    let now = NameTime::try_from(committer.reader.now())?;
     let mut erased = tail.erased.clone();
     erased.extend(seqs.ranges());
     if erased == tail.erased {

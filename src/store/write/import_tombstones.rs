@@ -48,27 +48,20 @@ pub(crate) fn current(
 ) -> Result<ImportTombstones> {
     let list = match bytes {
         None => ImportTombstones::default(),
-        Some(bytes) => ImportTombstones::parse(bytes).ok_or_else(|| Error::Damaged {
-            place: place(folder),
-            reason: "it is not a list of forgotten imports",
-        })?,
+        Some(bytes) => ImportTombstones::parse(bytes)
+            .ok_or_else(|| damaged(folder, "it is not a list of forgotten imports"))?,
     };
     match profile.is_unknown || list.rev < profile.imports {
-        true => Err(outdated(folder)),
+        true => Err(damaged(folder, OUTDATED)),
         false => Ok(list),
     }
 }
 
-fn outdated(folder: &Folder) -> Error {
-    Error::Damaged {
-        place: place(folder),
-        reason: "it is not the newest list of forgotten imports, so an import would bring some of them back; a repair \
-                 continues without the newest",
-    }
-}
+const OUTDATED: &str = "it is not the newest list of forgotten imports, so an import would bring some of them back; a \
+                        repair continues without the newest";
 
-fn place(folder: &Folder) -> String {
-    folder.directory.path().join(Document::Imports.file_name()).display().to_string()
+fn damaged(folder: &Folder, reason: &'static str) -> Error {
+    Error::damaged(folder.directory.path().join(Document::Imports.file_name()), reason)
 }
 
 /// The revision of the stored list; 0 if none opens.

@@ -49,7 +49,7 @@ impl Writer {
     /// the default conversation what must be known of it. Returns whether it did.
     pub(crate) fn remove_forgotten(&mut self) -> Result<bool> {
         let scope = Arc::clone(&self.reader.folder.scope);
-        if *scope == Scope::Default || Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
+        if *scope == Scope::Default || self.is_fresh()? {
             return Ok(false);
         }
         let (last, rev, origins) = self.locked(|committer, tail, _| {

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::store::read::record_dump::{Body, Record};
 use crate::store::read::tail::Tail;
 use crate::store::record::artifact::Artifact;
+use crate::store::record::encoding::to_json;
 use crate::store::record::name::{RecordKind, RecordName};
 use crate::store::record::profile::Profile;
 use crate::store::record::snapshot::{Snapshot, check_id};
@@ -71,9 +72,7 @@ impl Writer {
                             });
                         }
                         publish(committer, tail, std::mem::take(&mut together))?;
-                        let plaintext = serde_json::to_vec(&erased).map_err(|_| {
-                            Error::InvalidMessage { reason: "it cannot be written as JSON" }
-                        })?;
+                        let plaintext = to_json(&erased)?;
                         let name = committer.folder.publish(committer.key, name, &plaintext)?;
                         tail.last_seq = name.seq;
                         tail.forgets.push(name);

@@ -3,7 +3,6 @@
 use crate::crypto::random;
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, segments};
-use crate::store::record::document::Document;
 use crate::store::record::layout::RESERVE;
 use crate::store::record::seq_set::SeqSet;
 
@@ -27,7 +26,6 @@ pub(crate) fn make(folder: &Folder) -> Result<()> {
     tracing::warn!("the disk is full: the search index makes room for forgetting");
     folder.root.remove(RESERVE)?;
     folder.root.sync()?;
-    folder.directory.remove(Document::Origins.file_name())?;
     segments::remove(folder, &SeqSet::everything())
 }
 

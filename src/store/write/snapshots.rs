@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::store::folder::snapshot_files::{FILES, open, place, unlisted};
+use crate::store::folder::snapshot_files::{FILES, open, unlisted};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::Finding;
 use crate::store::record::profile::Profile;
@@ -53,7 +53,7 @@ pub(crate) fn remove_messages(
     seqs: &SeqSet,
 ) -> Result<usize> {
     let is_unread = |id: &str| {
-        let place = place(id);
+        let place = FILES.place(id);
         findings.iter().any(|finding| finding.file.as_deref() == Some(&*place))
     };
     let withdrawal = Withdrawal::of(snapshots, is_unread, seqs, &tail.profile);

@@ -3,10 +3,10 @@
 use crate::error::Result;
 use crate::store::folder::document;
 use crate::store::read::query::RangeQuery;
-use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::read::thread::tails::ThreadTails;
 use crate::store::record::document::Document;
+use crate::store::record::encoding::to_json;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::write::committer::Committer;
 
@@ -17,15 +17,15 @@ const SHORT: u64 = 4096;
 
 /// Brings the document up to date after every so many messages, so that a reader has few to look at. A failure leaves
 /// them more.
-pub(crate) fn keep(reader: &Reader, committer: &Committer<'_>, tail: &Tail, before: u64) {
+pub(crate) fn keep(committer: &Committer<'_>, tail: &Tail, before: u64) {
     if before / STEP != tail.last_seq / STEP
-        && let Err(error) = renew(reader, committer, tail)
+        && let Err(error) = renew(committer, tail)
     {
         tracing::warn!(%error, "could not note the newest messages of each thread");
     }
 }
 
-fn renew(reader: &Reader, committer: &Committer<'_>, tail: &Tail) -> Result<()> {
+fn renew(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
     let mut tails = match ThreadTails::load(committer.folder) {
         Some(tails) => tails,
         // Who uses no threads needs no document.
@@ -33,14 +33,14 @@ fn renew(reader: &Reader, committer: &Committer<'_>, tail: &Tail) -> Result<()> 
         None if tail.last_seq <= SHORT => ThreadTails::default(),
         None => ThreadTails::after(tail.last_seq.saturating_sub(STEP)),
     };
-    tails.catch_up(tail, |seqs| reader.read_alone(tail, &RangeQuery::Seqs(seqs)))?;
+    tails.catch_up(tail, |seqs| committer.reader.read_alone(tail, &RangeQuery::Seqs(seqs)))?;
     save(committer, &tails)
 }
 
 /// Replaces the document.
 pub(crate) fn save(committer: &Committer<'_>, tails: &ThreadTails) -> Result<()> {
     document::check_replaceable(committer.folder, Document::Threads)?;
-    committer.replace(Document::Threads, &tails.bytes()?)
+    committer.replace(Document::Threads, &to_json(tails)?)
 }
 
 /// Takes messages that are about to be forgotten out of the document. Where that fails, as on a full disk, the document

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
-use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -21,17 +20,18 @@ impl Exchange {
     /// # Errors
     /// What prevents reading the conversation.
     pub async fn artifacts(&self) -> Result<BTreeMap<String, Option<Artifact>>> {
-        let reader = Arc::clone(self.store.reader());
-        blocking(move || {
-            let profile = reader.settings()?;
-            let listed = profile.artifacts.iter();
-            let deleted = listed.filter(|(_, sha256)| sha256.is_empty());
-            let mut artifacts: BTreeMap<_, _> = deleted.map(|(id, _)| (id.clone(), None)).collect();
-            let (there, _) = artifact_files::list(&reader.folder, &profile)?;
-            artifacts.extend(there.into_iter().map(|there| (there.id.clone(), Some(there))));
-            Ok(artifacts)
-        })
-        .await
+        self.store
+            .read_with(move |reader| {
+                let profile = reader.settings()?;
+                let listed = profile.artifacts.iter();
+                let deleted = listed.filter(|(_, sha256)| sha256.is_empty());
+                let mut artifacts: BTreeMap<_, _> =
+                    deleted.map(|(id, _)| (id.clone(), None)).collect();
+                let (there, _) = artifact_files::list(&reader.folder, &profile)?;
+                artifacts.extend(there.into_iter().map(|there| (there.id.clone(), Some(there))));
+                Ok(artifacts)
+            })
+            .await
     }
 
     /// Adds another device's artifact under its id, reading the contents to their end. Changes nothing if it is here

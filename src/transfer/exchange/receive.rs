@@ -12,10 +12,7 @@ use crate::store::record::validation::{Limits, ValidMessage};
 use crate::store::{ConversationStore, FileConversationStore};
 use crate::transfer::arrivals::{self, Arrival, Expiry};
 use crate::transfer::exchange::{Exchange, SharedMessage, SharedSnapshot};
-use crate::transfer::import::known::{Known, NEARLY_ALL};
-
-/// While more arrives, the index of what is here is saved each time that it has doubled.
-const DOUBLED: usize = 1;
+use crate::transfer::import::known::Known;
 
 /// What other devices have for a conversation. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq)]
@@ -80,17 +77,7 @@ impl Exchange {
         }
         self.receive_settings(settings, &mut received).await?;
         self.receive_snapshots(snapshots, known, &mut received).await?;
-        known.save(&self.store, DOUBLED).await;
         Ok(received)
-    }
-
-    /// Saves which messages are here, so that the next exchange of this conversation need not read them. If that fails, it
-    /// only takes longer.
-    pub async fn save_index(&self) {
-        let mut known = self.known.lock().await;
-        if known.seen > 0 && known.catch_up(&self.store).await.is_ok() {
-            known.save(&self.store, NEARLY_ALL).await;
-        }
     }
 
     /// Stores the messages that are neither here nor forgotten, in the order of their times.

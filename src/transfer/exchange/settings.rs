@@ -1,10 +1,8 @@
 //! The settings that devices share, field by field, and how those of another device are applied.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -14,7 +12,7 @@ use crate::store::folder::settings::{check_presets, has_room_for};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::record::persona::{AssignedPersona, MOST_PRESETS, Preset};
-use crate::store::{Cleared, ConversationStore, HiddenMessages, Profile, Retention, blocking};
+use crate::store::{Cleared, ConversationStore, HiddenMessages, Profile, Retention};
 use crate::transfer::exchange::{Exchange, Received};
 use crate::transfer::settings;
 
@@ -42,45 +40,30 @@ impl Exchange {
             let reason = "the conversation's settings cannot be read";
             return Err(Error::Damaged { place, reason });
         }
-        let mut settings = Fields::default();
-        let title = profile.title.as_ref().filter(|_| !profile.title_is_proposed);
-        settings.put("title", title)?;
-        settings.put("tags", Some(&profile.tags).filter(|tags| !tags.is_empty()))?;
-        let metadata = Some(&profile.metadata).filter(|metadata| !metadata.is_empty());
-        settings.put("metadata", metadata)?;
-        settings.put("createdAt", profile.created_at.as_ref())?;
-        settings.put("retention", profile.retention.as_ref())?;
-        settings.put("rollingWindow", profile.rolling_window.as_ref())?;
-        settings.put("windowSeconds", profile.window_seconds.as_ref())?;
         // Each device counts the days until a persona's removal for itself.
         let persona = profile.assigned_persona.clone();
         let persona = persona.map(|assigned| AssignedPersona { over_since: None, ..assigned });
-        settings.put("persona", persona.as_ref())?;
-        settings
-            .put("cleared", profile.cleared.map(|cleared| json!({"at": cleared.at})).as_ref())?;
+        let settings = [
+            ("title", json!(profile.title.as_ref().filter(|_| !profile.title_is_proposed))),
+            ("tags", json!(Some(&profile.tags).filter(|tags| !tags.is_empty()))),
+            ("metadata", json!(Some(&profile.metadata).filter(|notes| !notes.is_empty()))),
+            ("createdAt", json!(profile.created_at)),
+            ("retention", json!(profile.retention)),
+            ("rollingWindow", json!(profile.rolling_window)),
+            ("windowSeconds", json!(profile.window_seconds)),
+            ("persona", json!(persona)),
+            ("cleared", json!(profile.cleared.map(|cleared| json!({"at": cleared.at})))),
+        ];
+        let set = settings.into_iter().filter(|(_, value)| !value.is_null());
+        let mut settings: BTreeMap<_, _> =
+            set.map(|(name, value)| (name.to_owned(), value)).collect();
         if **self.store.scope() == Scope::Default {
-            for (id, preset) in &profile.presets {
-                settings.put(&format!("{PRESET}{id}"), Some(preset))?;
-            }
+            let presets = profile.presets.iter();
+            settings.extend(presets.map(|(id, preset)| (format!("{PRESET}{id}"), json!(preset))));
         }
-        Ok(settings.0)
+        Ok(settings)
     }
-}
 
-#[derive(Default)]
-struct Fields(BTreeMap<String, Value>);
-
-impl Fields {
-    fn put(&mut self, name: &str, value: Option<&impl Serialize>) -> Result<()> {
-        let Some(value) = value else { return Ok(()) };
-        let reason = "a setting cannot be written as JSON";
-        let value = serde_json::to_value(value).map_err(|_| Error::InvalidMessage { reason })?;
-        self.0.insert(name.to_owned(), value);
-        Ok(())
-    }
-}
-
-impl Exchange {
     /// Applies settings other than a clear.
     pub(super) async fn receive_settings(
         &self,
@@ -168,8 +151,7 @@ impl Exchange {
             return Ok(());
         }
         // The other device clears less: it has undone a later clear, or knew nothing of it.
-        let reader = Arc::clone(self.store.reader());
-        let seq = blocking(move || newest_own(&reader, at, 0)).await?;
+        let seq = self.store.read_with(move |reader| newest_own(reader, at, 0)).await?;
         let change = move |profile: &mut Profile| {
             if profile.cleared == Some(here) {
                 let before = profile.cleared_before.take().filter(|before| before.at == at);
@@ -182,8 +164,7 @@ impl Exchange {
 
     /// Clears what was said up to a time. At least everything up to the number `least` was said before.
     async fn clear_up_to(&self, at: Timestamp, least: u64) -> Result<()> {
-        let reader = Arc::clone(self.store.reader());
-        let seq = blocking(move || newest_own(&reader, at, least)).await?;
+        let seq = self.store.read_with(move |reader| newest_own(reader, at, least)).await?;
         let change = move |profile: &mut Profile| {
             if profile.cleared.is_none_or(|here| here.at < at) {
                 profile.clear(at, seq);

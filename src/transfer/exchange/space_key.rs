@@ -10,6 +10,7 @@ use crate::crypto::{
     text_length,
 };
 use crate::error::{Error, Result};
+use crate::store::record::artifact::is_id;
 use crate::store::record::import_digest::Origin;
 
 /// The kind of an object in a space. An object of one kind does not open as another.
@@ -51,9 +52,7 @@ impl SpaceKey {
     /// # Errors
     /// [`Error::InvalidMessage`] for any other id.
     pub fn new(space: &str, key: &[u8; 32]) -> Result<Self> {
-        let is_id = space.len() == 32
-            && space.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-        if !is_id {
+        if !is_id(space) {
             let reason = "a space's id is 32 lower-case hexadecimal digits";
             return Err(Error::InvalidMessage { reason });
         }

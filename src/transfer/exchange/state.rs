@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 use crate::directory::{Directory, Lock};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
+use crate::store::FileConversationStore;
 use crate::store::folder::document;
 use crate::store::record::document::Document;
 use crate::store::record::layout::{SHARING, SYNCING};
-use crate::store::{FileConversationStore, blocking};
 
 /// With whom a store shares conversations. Each has a state and a lock of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +49,7 @@ pub async fn read_state(
     root: &FileConversationStore,
     sharing: Sharing,
 ) -> Result<Option<Zeroizing<Vec<u8>>>> {
-    let reader = Arc::clone(root.reader());
-    blocking(move || document::read(&reader.folder.of_root(), sharing.document())).await
+    root.read_with(move |reader| document::read(&reader.folder.of_root(), sharing.document())).await
 }
 
 /// Replaces the state of sharing, durably. After a power cut it is the old or the new one, complete.
@@ -80,8 +79,7 @@ pub struct SyncLock {
 /// # Errors
 /// What prevents writing to the store's folder.
 pub async fn try_lock(root: &FileConversationStore, sharing: Sharing) -> Result<Option<SyncLock>> {
-    let reader = Arc::clone(root.reader());
-    blocking(move || {
+    root.read_with(move |reader| {
         let folder: Arc<dyn Directory> = reader.folder.root.folder(sharing.folder());
         match folder.lock(Duration::ZERO) {
             Ok(lock) => Ok(Some(SyncLock { _lock: lock })),

@@ -1,10 +1,8 @@
 //! Reads messages for other devices, a stretch of numbers at a time.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use crate::error::Result;
-use crate::store::file_store::blocking;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::record::import_digest::Origin;
@@ -46,8 +44,7 @@ impl Exchange {
     /// [`Error::WrongKey`](crate::Error::WrongKey) and similar errors for a message that another key or program may
     /// open, and what prevents reading the conversation.
     pub async fn messages(&self, after: u64) -> Result<Stretch> {
-        let reader = Arc::clone(self.store.reader());
-        blocking(move || read(&reader, after)).await
+        self.store.read_with(move |reader| read(reader, after)).await
     }
 
     /// The origin of the message with a number. `None` if there is none. If it differs from what it was, the folder was
@@ -56,8 +53,7 @@ impl Exchange {
     /// # Errors
     /// Those of [`messages`](Self::messages).
     pub async fn message_origin(&self, seq: u64) -> Result<Option<Origin>> {
-        let reader = Arc::clone(self.store.reader());
-        blocking(move || origin(&reader, seq)).await
+        self.store.read_with(move |reader| origin(reader, seq)).await
     }
 }
 

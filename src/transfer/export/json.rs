@@ -21,6 +21,7 @@ use crate::store::read::record_dump;
 use crate::store::read::record_dump::{Body, Part, Record};
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
+use crate::store::record::encoding::to_json;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{Profile, Progress};
 use crate::transfer::export::exported::{Exported, unwritten};
@@ -133,7 +134,7 @@ fn head(reader: &Reader, tail: &Tail, part: Part) -> Result<Zeroizing<Vec<u8>>> 
         calibration: read(Document::Calibration)?.and_then(text),
         imports: read(Document::Imports)?.map(|bytes| BASE64.encode(&*bytes)),
     };
-    line(&head)
+    to_json(&head)
 }
 
 fn artifacts(reader: &Reader, tail: &Tail, to: &mut dyn Write, done: &mut Exported) -> Result<()> {
@@ -150,7 +151,7 @@ fn artifacts(reader: &Reader, tail: &Tail, to: &mut dyn Write, done: &mut Export
         list.separate()?;
         let put = |to: &mut dyn Write, bytes: &[u8]| to.write_all(bytes).map_err(unwritten);
         put(list.to, b"{\"meta\":")?;
-        put(list.to, &line(&artifact)?)?;
+        put(list.to, &to_json(&artifact)?)?;
         put(list.to, b",\"content\":[")?;
         let mut piece = Zeroizing::new(vec![0; PIECE]);
         let mut is_first = true;
@@ -184,11 +185,6 @@ fn fill(contents: &mut dyn Read, into: &mut [u8]) -> Result<usize> {
     Ok(read)
 }
 
-fn line(value: &impl Serialize) -> Result<Zeroizing<Vec<u8>>> {
-    let unwritable = |_| Error::InvalidMessage { reason: "it cannot be written as JSON" };
-    serde_json::to_vec(value).map(Zeroizing::new).map_err(unwritable)
-}
-
 /// A list of a conversation, with an element a line.
 struct List<'a> {
     to: &'a mut dyn Write,
@@ -210,7 +206,7 @@ impl<'a> List<'a> {
 
     fn add(&mut self, element: &impl Serialize) -> Result<()> {
         self.separate()?;
-        self.to.write_all(&line(element)?).map_err(unwritten)
+        self.to.write_all(&to_json(element)?).map_err(unwritten)
     }
 
     fn end(self) -> Result<()> {

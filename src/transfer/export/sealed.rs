@@ -27,10 +27,8 @@ impl SealedWriter {
         let writing = entries.first().ok_or(Error::NoKey)?;
         let key = folder.writing_key()?;
         if key.id() != writing.kid {
-            return Err(Error::Damaged {
-                place: folder.root.path().display().to_string(),
-                reason: "the store's key was changed just now; try again",
-            });
+            let reason = "the store's key was changed just now; try again";
+            return Err(Error::damaged(folder.root.path(), reason));
         }
         let mut file = NewFile::create(path)?;
         let line = key_list::copy_bytes(writing)?;

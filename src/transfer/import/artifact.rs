@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::crypto::fingerprint;
 use crate::error::{Error, Result};
 use crate::store::file_store::blocking;
+use crate::store::folder::artifact_contents::hex;
 use crate::store::{
     ArtifactKind, ArtifactStore, ConversationStore, FileConversationStore, NewArtifact, Profile,
 };
@@ -83,8 +84,7 @@ impl ImportedArtifact {
                 Err(error) => return Ok(Err(RefusalReason::Unreadable(error.kind()))),
             }
         }
-        let digits = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Ok(digits))
+        Ok(Ok(hex(&digest.finalize())))
     }
 }
 

@@ -11,6 +11,8 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 use crate::crypto::{EncryptionKey, HEADER, StreamOpener};
 use crate::directory::fs::FsDirectory;
 use crate::directory::{Directory, Source, SourceReader};
@@ -84,13 +86,12 @@ impl Backup {
         progress: impl Fn(Progress) + Send + 'static,
         done: impl FnMut(&ConversationReport) + Send + 'static,
     ) -> Result<Vec<ConversationReport>> {
-        let handle = tokio::runtime::Handle::current();
         let stop = CancelOnDrop::default();
         let stopped = stop.flag();
         let reports = alone(move || {
             let text = self.open()?;
             let calls = (Box::new(progress) as _, Box::new(done) as _);
-            let mut receiver = Receiver::new(handle, open, stopped, calls, self.with_limits);
+            let mut receiver = Receiver::new(open, stopped, calls, self.with_limits);
             parse::parse(BufReader::with_capacity(1 << 16, text), &self.path, &mut receiver)?;
             Ok(receiver.reports())
         })
@@ -145,7 +146,9 @@ fn open_given(path: &Path) -> Result<Box<dyn Source>> {
 /// Runs work on a new thread. It waits for calls that need a blocking thread, and a runtime may have only one of these.
 async fn alone<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let (done, waiting) = tokio::sync::oneshot::channel();
+    let runtime = Handle::current();
     let spawned = std::thread::Builder::new().name("import".to_owned()).spawn(move || {
+        let _entered = runtime.enter();
         let _ = done.send(work());
     });
     spawned.map_err(|error| Error::io("start a thread", "import", error))?;

@@ -1,6 +1,7 @@
 //! Keeps imported messages out of prompts that the source had cleared or pruned.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -18,12 +19,6 @@ pub(super) struct ClearedMessages {
     at: Option<Timestamp>,
     /// The messages that were pruned one by one. These say nothing of those before them.
     pruned: HashSet<Origin>,
-}
-
-/// The messages that are hidden one by one after they are stored.
-pub(super) struct Begun {
-    /// The messages that the clear marker does not hide.
-    rest: HashSet<Origin>,
 }
 
 impl ClearedMessages {
@@ -47,21 +42,24 @@ impl ClearedMessages {
     }
 
     /// Moves the clear marker before the messages are stored, so that no prompt sees them in between. Leaves the marker
-    /// as it is if moving it would hide other messages or drop a summary.
+    /// as it is if moving it would hide other messages or drop a summary. Returns the messages that it does not hide,
+    /// for [`hide`].
     pub(super) async fn begin(
         mut self,
         store: &FileConversationStore,
         coming: &[ImportedMessage],
-    ) -> Result<Begun> {
-        let Some(at) = self.at else { return Ok(Begun { rest: self.pruned }) };
+    ) -> Result<HashSet<Origin>> {
+        let Some(at) = self.at else { return Ok(self.pruned) };
         let profile = store.profile().await?;
-        let is_cleared = profile.cleared.is_some_and(|cleared| cleared.at >= at);
+        if profile.cleared.is_some_and(|cleared| cleared.at >= at) {
+            return Ok(self.pruned);
+        }
         let mut hides_others = !profile.summaries.is_empty()
             || coming.iter().any(|imported| {
                 imported.message.timestamp <= at && !self.origins.contains(&imported.origin())
             });
-        if !is_cleared && !hides_others {
-            each(store, |stored| {
+        if !hides_others {
+            each(store, Which::Kept, |stored| {
                 let message = &stored.message;
                 hides_others |= message.is_imported()
                     && message.timestamp <= at
@@ -70,46 +68,57 @@ impl ClearedMessages {
             })
             .await?;
         }
-        if !is_cleared && hides_others {
+        if hides_others {
             self.pruned.extend(self.origins);
-            return Ok(Begun { rest: self.pruned });
-        }
-        if !is_cleared {
+        } else {
             store.change_profile(Box::new(move |profile| profile.clear(at, 0))).await?;
         }
-        Ok(Begun { rest: self.pruned })
+        Ok(self.pruned)
     }
 }
 
-impl Begun {
-    /// After the messages are stored: hides those that the marker does not.
-    pub(super) async fn end(self, store: &FileConversationStore) -> Result<()> {
-        if self.rest.is_empty() {
-            return Ok(());
-        }
-        let profile = store.profile().await?;
-        let mut seqs = Vec::new();
-        each(store, |stored| {
-            let is_one = Origin::of(&stored.message).is_some_and(|at| self.rest.contains(&at));
-            if is_one && !profile.hides(stored) && !profile.is_pruned(stored.seq) {
-                seqs.push(stored.seq);
-            }
-        })
-        .await?;
-        if !seqs.is_empty() {
-            store.change_profile(Box::new(move |profile| profile.prune(seqs.clone()))).await?;
-        }
-        Ok(())
+/// Hides messages one by one, after they are stored.
+pub(super) async fn hide(store: &FileConversationStore, rest: HashSet<Origin>) -> Result<()> {
+    if rest.is_empty() {
+        return Ok(());
     }
+    let profile = store.profile().await?;
+    let mut seqs = Vec::new();
+    each(store, Which::Kept, |stored| {
+        let is_one = Origin::of(&stored.message).is_some_and(|at| rest.contains(&at));
+        if is_one && !profile.hides(stored) && !profile.is_pruned(stored.seq) {
+            seqs.push(stored.seq);
+        }
+    })
+    .await?;
+    if !seqs.is_empty() {
+        store.change_profile(Box::new(move |profile| profile.prune(seqs.clone()))).await?;
+    }
+    Ok(())
+}
+
+/// Which messages [`each`] reads.
+pub(super) enum Which {
+    /// All that are stored.
+    Kept,
+    /// Those that the limits do not hide.
+    Visible,
 }
 
 /// Calls `take` with every message of a conversation.
-async fn each(store: &FileConversationStore, mut take: impl FnMut(&StoredMessage)) -> Result<()> {
+pub(super) async fn each(
+    store: &FileConversationStore,
+    which: Which,
+    mut take: impl FnMut(&Arc<StoredMessage>),
+) -> Result<()> {
     let mut seen = 0u64;
     loop {
         let end = seen.saturating_add(STRETCH);
-        let reading = store.read_kept(seen + 1..=end).await?;
-        reading.messages.iter().for_each(|stored| take(stored));
+        let reading = match which {
+            Which::Kept => store.read_kept(seen + 1..=end).await?,
+            Which::Visible => store.read_seqs(seen + 1..=end).await?,
+        };
+        reading.messages.iter().for_each(&mut take);
         if reading.last_seq <= end {
             return Ok(());
         }

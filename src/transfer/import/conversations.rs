@@ -1,16 +1,14 @@
 //! Conversations of another system. Each goes into a scope of its own.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::file_store::blocking;
+use crate::store::read::reader::Reader;
 use crate::store::{ConversationStore, FileConversationStore, Progress, Retention};
 use crate::transfer::import::artifact;
 use crate::transfer::import::artifact::ImportedArtifact;
-use crate::transfer::import::cleared::ClearedMessages;
+use crate::transfer::import::cleared::{self, ClearedMessages};
 use crate::transfer::import::snapshot;
 use crate::transfer::import::snapshot::ImportedSnapshot;
 use crate::transfer::import::{
@@ -165,31 +163,18 @@ impl ImportedConversation {
     /// # Errors
     /// [`Error::OtherScope`] for a store of another scope; those of [`ImportedMessages::preview`].
     pub async fn preview(self, store: &FileConversationStore) -> Result<ConversationReport> {
-        let (limits, with_limits) = (self.limits, self.with_limits);
-        let Self {
-            scope, thread, messages: imported, expired, snapshots, artifacts, facts, ..
-        } = of(self, store)?;
-        let begun = Begun::with(store, limits, with_limits).await?;
-        let (mut messages, known) = imported.look(store).await?;
-        let snapshots = snapshot::missing(store, snapshots).await?;
-        let all = snapshots.len();
-        let snapshots = snapshots.iter().filter(|snapshot| snapshot.has_any(&known)).count();
-        messages.passed_over.add(WITHOUT_MESSAGES, all - snapshots);
-        let artifacts = artifact::look(store, artifacts, &mut messages.refused).await?;
-        let left_out = begun.left_out(&facts, &messages);
-        let messages = messages.sorted();
-        let (limits, hidden) = begun.in_force(store).await?;
-        Ok(ConversationReport {
-            scope,
-            thread,
-            messages,
-            expired,
-            snapshots,
-            artifacts,
-            left_out,
-            limits,
-            hidden,
-        })
+        let mut begun = Begun::with(&self, store).await?;
+        let report = &mut begun.report;
+        let (messages, known) = self.messages.look(store).await?;
+        report.messages = messages;
+        let snapshots = snapshot::missing(store, self.snapshots).await?;
+        report.snapshots = snapshots.iter().filter(|snapshot| snapshot.has_any(&known)).count();
+        let others = snapshots.len() - report.snapshots;
+        report.messages.passed_over.add(WITHOUT_MESSAGES, others);
+        let refused = &mut report.messages.refused;
+        report.artifacts = artifact::look(store, self.artifacts, refused).await?;
+        begun.leave_out(&self.facts);
+        begun.end(store).await
     }
 
     /// Imports the conversation, calling `progress` as the messages are stored. The order is: the clear marker, which
@@ -209,33 +194,25 @@ impl ImportedConversation {
         store: &FileConversationStore,
         progress: impl Fn(Progress) + Send,
     ) -> Result<ConversationReport> {
-        let (limits, with_limits) = (self.limits, self.with_limits);
-        let Self {
-            scope,
-            thread,
-            messages: imported,
-            expired,
-            cleared,
-            snapshots,
-            artifacts,
-            mut facts,
-            ..
-        } = of(self, store)?;
-        let begun = Begun::with(store, limits, with_limits).await?;
-        let cleared = cleared.map(|at| ClearedMessages::until(at, &imported.messages));
-        let cleared = cleared.unwrap_or_default().begin(store, &imported.messages).await?;
-        let imported = imported.import_into(store, progress).await;
+        let mut begun = Begun::with(&self, store).await?;
+        let Self { messages, cleared, mut facts, .. } = self;
+        let cleared = cleared.map(|at| ClearedMessages::until(at, &messages.messages));
+        let rest = cleared.unwrap_or_default().begin(store, &messages.messages).await?;
+        let imported = messages.import_into(store, progress).await;
         // What was stored before an error is cleared too.
-        let ended = cleared.end(store).await;
-        let mut messages = imported?;
+        let ended = cleared::hide(store, rest).await;
+        let report = &mut begun.report;
+        report.messages = imported?;
         ended?;
-        let snapshots = snapshot::missing(store, snapshots).await?;
-        let (all, refused) = (snapshots.len(), messages.refused.len());
-        let snapshots = snapshot::keep(store, snapshots, &mut messages.refused).await?;
-        let others = all - snapshots - (messages.refused.len() - refused);
-        messages.passed_over.add(WITHOUT_MESSAGES, others);
-        let artifacts = artifact::keep(store, artifacts, &mut messages.refused).await?;
-        let left_out = begun.left_out(&facts, &messages);
+        let snapshots = snapshot::missing(store, self.snapshots).await?;
+        let refused = &mut report.messages.refused;
+        let (all, before) = (snapshots.len(), refused.len());
+        report.snapshots = snapshot::keep(store, snapshots, refused).await?;
+        let others = all - report.snapshots - (refused.len() - before);
+        report.artifacts = artifact::keep(store, self.artifacts, refused).await?;
+        report.messages.passed_over.add(WITHOUT_MESSAGES, others);
+        begun.leave_out(&facts);
+        let ConversationReport { messages, left_out, .. } = &mut begun.report;
         if left_out.contains(&LeftOut::Persona) {
             facts.assigned_persona = None;
         }
@@ -244,50 +221,53 @@ impl ImportedConversation {
         if !is_forgotten {
             facts.keep(store, &mut messages.refused).await?;
         }
-        if with_limits {
-            limits.set(store).await?;
+        if self.with_limits {
+            self.limits.set(store).await?;
         }
-        let messages = messages.sorted();
-        let (limits, hidden) = begun.in_force(store).await?;
-        Ok(ConversationReport {
-            scope,
-            thread,
-            messages,
-            expired,
-            snapshots,
-            artifacts,
-            left_out,
-            limits,
-            hidden,
-        })
+        begun.end(store).await
     }
 }
 
-/// The state of a conversation before the import.
+/// An import in progress.
 struct Begun {
+    /// Whether the conversation was empty before.
     was_empty: bool,
     limits: ImportedLimits,
     /// Whether the source's limits are left out.
     leaves_limits: bool,
+    report: ConversationReport,
 }
 
 impl Begun {
     async fn with(
+        conversation: &ImportedConversation,
         store: &FileConversationStore,
-        limits: ImportedLimits,
-        with_limits: bool,
     ) -> Result<Self> {
-        let profile = store.profile().await?;
-        let reader = Arc::clone(store.reader());
+        if conversation.scope != **store.scope() {
+            return Err(Error::OtherScope);
+        }
+        let (limits, profile) = (conversation.limits, store.profile().await?);
         Ok(Self {
-            was_empty: blocking(move || reader.newest()).await?.last_seq == 0,
+            was_empty: store.read_with(Reader::newest).await?.last_seq == 0,
             limits,
-            leaves_limits: !with_limits && !limits.are_in(&profile),
+            leaves_limits: !conversation.with_limits && !limits.are_in(&profile),
+            report: ConversationReport {
+                scope: conversation.scope.clone(),
+                thread: conversation.thread.clone(),
+                messages: ImportReport::default(),
+                expired: conversation.expired,
+                snapshots: 0,
+                artifacts: 0,
+                left_out: Vec::new(),
+                limits: Retention::FOREVER,
+                hidden: 0,
+            },
         })
     }
 
-    fn left_out(&self, facts: &ImportedFacts, messages: &ImportReport) -> Vec<LeftOut> {
-        let mut left_out = Vec::new();
+    /// Notes what is left out, now that the messages are known.
+    fn leave_out(&mut self, facts: &ImportedFacts) {
+        let ConversationReport { messages, left_out, .. } = &mut self.report;
         if self.leaves_limits {
             left_out.push(LeftOut::Limits(self.limits));
         }
@@ -295,20 +275,14 @@ impl Begun {
         if facts.assigned_persona.is_some() && !is_its_own {
             left_out.push(LeftOut::Persona);
         }
-        left_out
     }
 
-    /// The limits here, and how many messages they hide.
-    async fn in_force(&self, store: &FileConversationStore) -> Result<(Retention, u64)> {
+    /// The report, with the limits here and how many messages they hide.
+    async fn end(self, store: &FileConversationStore) -> Result<ConversationReport> {
         let stats = store.stats().await?;
         let limits = self.limits.retention.filter(|_| !self.leaves_limits);
-        Ok((limits.unwrap_or(stats.retention), stats.hidden))
+        let (limits, hidden) = (limits.unwrap_or(stats.retention), stats.hidden);
+        let messages = self.report.messages.sorted();
+        Ok(ConversationReport { messages, limits, hidden, ..self.report })
     }
-}
-
-fn of(
-    conversation: ImportedConversation,
-    store: &FileConversationStore,
-) -> Result<ImportedConversation> {
-    if conversation.scope == **store.scope() { Ok(conversation) } else { Err(Error::OtherScope) }
 }

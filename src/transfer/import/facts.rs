@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 use crate::error::Result;
 use crate::store::record::persona::AssignedPersona;
 use crate::store::{Cost, FileConversationStore, Profile};
-use crate::transfer::import::{Refusal, RefusalReason};
+use crate::transfer::import::Refusal;
 use crate::transfer::settings;
 
 /// What another system knows of a conversation beside its messages. `Debug` shows no content.
@@ -62,13 +62,7 @@ impl ImportedFacts {
         let file = self.file.clone();
         match settings::change(store, move |profile| self.add_to(profile)).await {
             Ok(()) => Ok(()),
-            Err(error) => match RefusalReason::for_store_error(&error) {
-                Some(reason) => {
-                    refused.push(Refusal::new(file, reason));
-                    Ok(())
-                }
-                None => Err(error),
-            },
+            Err(error) => Refusal::note(refused, &file, error),
         }
     }
 }

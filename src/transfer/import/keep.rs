@@ -9,7 +9,7 @@ use crate::store::record::import_digest::Origin;
 use crate::store::record::validation::{Limits, ValidMessage};
 use crate::store::{FileConversationStore, Progress};
 use crate::transfer::arrivals::{self, Arrival, Arrived, Expiry, name_original};
-use crate::transfer::import::known::{Known, NEARLY_ALL};
+use crate::transfer::import::known::Known;
 use crate::transfer::import::{ImportReport, ImportedMessage, ImportedMessages, Refusal};
 
 impl ImportedMessages {
@@ -51,7 +51,6 @@ impl ImportedMessages {
     ) -> Result<ImportReport> {
         let mut known = Known::default();
         known.catch_up(store).await?;
-        known.save(store, NEARLY_ALL).await;
         self.take_into(store, &mut known, progress).await
     }
 

@@ -2,19 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use crate::error::Result;
+use crate::store::FileConversationStore;
 use crate::store::read::origin_index::OriginIndex;
 use crate::store::record::import_digest::ImportTombstones;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::RecordName;
-use crate::store::write::Writer;
 use crate::store::write::import_tombstones;
-use crate::store::{FileConversationStore, blocking};
-
-/// The index is saved once one in so many of its messages is not: reading them anew then takes as long as writing all.
-pub(crate) const NEARLY_ALL: usize = 64;
 
 /// The sequence numbers that are read at a time.
 pub(super) const STRETCH: u64 = 16_384;
@@ -35,27 +30,15 @@ impl Known {
     /// Reads the messages that were stored since the last call.
     pub(crate) async fn catch_up(&mut self, store: &FileConversationStore) -> Result<()> {
         let mut there = std::mem::take(&mut self.there);
-        let reader = Arc::clone(store.reader());
-        (self.there, self.seen, self.noted, self.forgotten) = blocking(move || {
-            let seen = there.catch_up(&reader)?;
+        let read = store.read_with(move |reader| {
+            let seen = there.catch_up(reader)?;
             // A message that is being forgotten meanwhile may be in neither. Then the list gets another revision than
             // this one, and nothing is stored before both are read again. The profile says whether there must be a list.
             let noted = reader.settings()?.imports;
-            Ok((there, seen, noted, import_tombstones::all(&reader)?))
-        })
-        .await?;
+            Ok((there, seen, noted, import_tombstones::all(reader)?))
+        });
+        (self.there, self.seen, self.noted, self.forgotten) = read.await?;
         Ok(())
-    }
-
-    /// Saves what it knows for the next time, if more than one message in `share` is not saved yet. A failure only costs time
-    /// then.
-    pub(crate) async fn save(&mut self, store: &FileConversationStore, share: usize) {
-        let Some(index) = self.there.worth_saving(share) else { return };
-        let saving = move |writer: &mut Writer| writer.save_origins(&index).map(|()| index);
-        match store.write(saving).await {
-            Ok(saved) => self.there.was_saved(saved),
-            Err(error) => tracing::warn!(%error, "could not save the index of origins"),
-        }
     }
 
     /// Adds messages that were stored, in the order of their numbers, and the highest number then.

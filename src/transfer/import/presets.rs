@@ -92,14 +92,11 @@ impl ImportedPresets {
             match store.change_profile(Box::new(move |profile| add(profile, preset.clone()))).await
             {
                 Ok(changed) => profile = changed,
-                Err(error) => match RefusalReason::for_store_error(&error) {
-                    Some(reason) => {
-                        report.taken -= 1;
-                        report.replaced.retain(|id| *id != taken);
-                        report.refused.push(Refusal::new(imported.file, reason));
-                    }
-                    None => return Err(error),
-                },
+                Err(error) => {
+                    Refusal::note(&mut report.refused, &imported.file, error)?;
+                    report.taken -= 1;
+                    report.replaced.retain(|id| *id != taken);
+                }
             }
         }
         Ok(report)

@@ -21,6 +21,16 @@ impl Refusal {
         let file = String::from_utf8_lossy(name.as_ref()).escape_debug().collect();
         Self { file, reason }
     }
+
+    /// Adds what a store refused to the list.
+    ///
+    /// # Errors
+    /// An error that concerns more than that file or record.
+    pub(super) fn note(list: &mut Vec<Self>, name: &str, error: Error) -> Result<(), Error> {
+        let reason = RefusalReason::for_store_error(&error).ok_or(error)?;
+        list.push(Self::new(name, reason));
+        Ok(())
+    }
 }
 
 impl fmt::Display for Refusal {

@@ -10,8 +10,9 @@ use crate::store::record::snapshot::uuid;
 use crate::store::{
     ConversationStore, FileConversationStore, SavedMessage, Snapshot, StoredMessage,
 };
-use crate::transfer::import::known::{Known, STRETCH};
-use crate::transfer::import::{Refusal, RefusalReason};
+use crate::transfer::import::Refusal;
+use crate::transfer::import::cleared::{Which, each};
+use crate::transfer::import::known::Known;
 
 /// A snapshot of another system.
 #[derive(Debug)]
@@ -83,10 +84,7 @@ pub(super) async fn keep(
         match store.save_snapshot(snapshot).await {
             Ok(()) => saved += 1,
             Err(Error::EmptySnapshot) => {}
-            Err(error) => match RefusalReason::for_store_error(&error) {
-                Some(reason) => refused.push(Refusal::new(file, reason)),
-                None => return Err(error),
-            },
+            Err(error) => Refusal::note(refused, &file, error)?,
         }
     }
     Ok(saved)
@@ -98,19 +96,12 @@ async fn find(
     wanted: &HashSet<Origin>,
 ) -> Result<HashMap<Origin, Arc<StoredMessage>>> {
     let mut found = HashMap::new();
-    let mut seen = 0u64;
-    loop {
-        let end = seen.saturating_add(STRETCH);
-        let reading = store.read_seqs(seen + 1..=end).await?;
-        for stored in reading.messages {
-            let origin = Origin::of_stored(store.scope(), stored.seq, &stored.message);
-            if let Some(origin) = origin.filter(|origin| wanted.contains(origin)) {
-                found.entry(origin).or_insert(stored);
-            }
+    each(store, Which::Visible, |stored| {
+        let origin = Origin::of_stored(store.scope(), stored.seq, &stored.message);
+        if let Some(origin) = origin.filter(|origin| wanted.contains(origin)) {
+            found.entry(origin).or_insert_with(|| Arc::clone(stored));
         }
-        if reading.last_seq <= end {
-            return Ok(found);
-        }
-        seen = end;
-    }
+    })
+    .await?;
+    Ok(found)
 }

@@ -144,7 +144,7 @@ impl Device {
     async fn receiving(&mut self, scope: &Scope) -> SyncResult<Exchange> {
         match self.receiving.find(scope) {
             Some(exchange) => Ok(exchange),
-            None => Ok(self.receiving.open(self.home.conversations.open(scope).await?).await),
+            None => Ok(self.receiving.open(self.home.conversations.open(scope).await?)),
         }
     }
 

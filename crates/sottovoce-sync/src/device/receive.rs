@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::device::receiving::Receiving;
 use crate::device::{Device, Thoroughness};
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
@@ -61,7 +62,7 @@ impl Device {
         });
         self.state.drop_replaced();
         self.fill_waiting().await?;
-        self.receiving.close().await;
+        self.receiving = Receiving::default();
         self.note_withheld(report);
         Ok(())
     }

@@ -22,12 +22,10 @@ impl Receiving {
     }
 
     /// Keeps a conversation open, in the place of the one that was opened first.
-    pub(super) async fn open(&mut self, store: FileConversationStore) -> Exchange {
+    pub(super) fn open(&mut self, store: FileConversationStore) -> Exchange {
         let exchange = Exchange::new(store);
-        if self.open.len() >= OPEN
-            && let Some(first) = self.open.pop_front()
-        {
-            first.save_index().await;
+        if self.open.len() >= OPEN {
+            self.open.pop_front();
         }
         self.open.push_back(exchange.clone());
         exchange
@@ -36,12 +34,5 @@ impl Receiving {
     /// Drops a conversation whose folder was removed.
     pub(super) fn drop(&mut self, scope: &Scope) {
         self.open.retain(|exchange| **exchange.store().scope() != *scope);
-    }
-
-    /// Closes all of them.
-    pub(super) async fn close(&mut self) {
-        for exchange in std::mem::take(&mut self.open) {
-            exchange.save_index().await;
-        }
     }
 }

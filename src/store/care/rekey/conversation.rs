@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::crypto::AssociatedData;
+use crate::directory::Directory;
 use crate::error::Result;
 use crate::store::care::rekey::reseal::ResealOutcome;
 use crate::store::care::rekey::{artifact, pack};
@@ -39,6 +40,16 @@ enum Item {
 }
 
 impl Item {
+    /// The folder that it is in.
+    fn directory<'a>(&self, folder: &'a Folder) -> &'a Arc<dyn Directory> {
+        match self {
+            Self::Pack(_) => &folder.packs,
+            Self::Snapshot(_) => &folder.snapshots,
+            Self::ArtifactMeta(_) => &folder.artifacts,
+            Self::Head | Self::Document(_) | Self::Record(_) => &folder.directory,
+        }
+    }
+
     /// How many records it has, judging by its name.
     fn records(&self) -> usize {
         match self {
@@ -85,7 +96,7 @@ impl Conversation {
     /// Reseals an artifact's contents.
     pub(crate) fn reseal_contents(&mut self, id: &str, timeout: Duration) -> Result<()> {
         let resealed = artifact::reseal(&self.reader.folder, id, timeout)?;
-        self.tally.note(resealed, artifact_files::place(id));
+        self.tally.note(resealed, artifact_files::FILES.place(id));
         Ok(())
     }
 
@@ -94,14 +105,11 @@ impl Conversation {
         let Self { writer, todo, seen, tally, .. } = self;
         writer.locked(|committer, _, _| {
             let (mut changed, mut looked_at) = (0, 0);
-            let (mut packs, mut snapshots, mut artifacts) = (false, false, false);
-            let mut more = true;
+            let (mut more, mut touched) = (true, vec![&committer.folder.directory]);
             if seen.is_empty() && todo.is_empty() {
                 // They are made again from the messages, under the new key.
                 segments::remove(committer.folder, &SeqSet::everything())?;
-                for derived in [Document::Origins, Document::Threads] {
-                    committer.folder.directory.remove(derived.file_name())?;
-                }
+                committer.folder.directory.remove(Document::Threads.file_name())?;
             }
             while more && changed < SLICE && looked_at < LOOKS {
                 let Some(item) = todo.pop_front() else {
@@ -112,23 +120,15 @@ impl Conversation {
                     continue;
                 };
                 let anew = tally.take(committer, &item)?;
-                let is_packed = matches!(item, Item::Pack(_));
-                let is_snapshot = matches!(item, Item::Snapshot(_));
-                let is_artifact = matches!(item, Item::ArtifactMeta(_));
+                let own = item.directory(committer.folder);
                 if anew {
                     // On a file system without a journal, after a power failure a name may point to reused blocks of
                     // the old file.
-                    let folder = match item {
-                        Item::Pack(_) => &committer.folder.packs,
-                        Item::Snapshot(_) => &committer.folder.snapshots,
-                        Item::ArtifactMeta(_) => &committer.folder.artifacts,
-                        _ => &committer.folder.directory,
-                    };
-                    folder.sync()?;
+                    own.sync()?;
                 }
-                packs |= is_packed;
-                snapshots |= is_snapshot;
-                artifacts |= is_artifact;
+                if touched.iter().all(|known| !Arc::ptr_eq(known, own)) {
+                    touched.push(own);
+                }
                 changed += match item {
                     Item::Pack(_) if anew => 1 + item.records() / PACKED,
                     _ => usize::from(anew),
@@ -137,16 +137,7 @@ impl Conversation {
                 seen.insert(item);
             }
             // Sync always: files that an interrupted run has resealed may not be durable yet.
-            committer.folder.directory.sync()?;
-            if packs {
-                committer.folder.packs.sync()?;
-            }
-            if snapshots {
-                committer.folder.snapshots.sync()?;
-            }
-            if artifacts {
-                committer.folder.artifacts.sync()?;
-            }
+            touched.into_iter().try_for_each(|folder| folder.sync())?;
             if !more {
                 tally.left.append(&mut beyond(committer.folder)?);
             }
@@ -171,13 +162,13 @@ impl RekeyTally {
                 let associated = snapshot_files::FILES.associated(&scope, id);
                 (
                     committer.reseal_file(&*committer.folder.snapshots, &associated)?,
-                    snapshot_files::place(id),
+                    snapshot_files::FILES.place(id),
                 )
             }
             Item::ArtifactMeta(id) => {
                 let name = artifact_files::FILES.name(id);
                 let associated = artifact_files::FILES.associated(&scope, &name);
-                let place = artifact_files::place(&name);
+                let place = artifact_files::FILES.place(&name);
                 match committer.reseal_file(&*committer.folder.artifacts, &associated)? {
                     // Contents that were never listed have no metadata.
                     ResealOutcome::Gone => return Ok(false),

@@ -1,7 +1,7 @@
 //! Reseals a file under the writing key.
 
 use crate::crypto::{AssociatedData, Envelope, Scratch};
-use crate::directory::{Directory, Source};
+use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::store::folder::{document, unreadable};
 use crate::store::record::document::Document;
@@ -100,7 +100,7 @@ impl Committer<'_> {
             associated.name,
             &mut |sink| sink(&new),
             &mut |written| {
-                let written = whole(&*written)
+                let written = document::whole(&*written)
                     .map_err(|error| Error::io("read back the file", directory.path(), error))?;
                 self.says_the_same(associated, &written, &old)
             },
@@ -115,15 +115,7 @@ impl Committer<'_> {
 
 /// The error for a file that does not read back as written.
 pub(crate) fn misread(path: std::path::PathBuf) -> Error {
-    Error::Damaged {
-        place: path.display().to_string(),
-        reason: "after resealing it did not read back as written, so the old file stays; check the disk",
-    }
-}
-
-fn whole(source: &dyn Source) -> std::io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(source.size()).unwrap_or(usize::MAX)];
-    let read = source.read_at(0, &mut bytes)?;
-    bytes.truncate(read);
-    Ok(bytes)
+    let reason =
+        "after resealing it did not read back as written, so the old file stays; check the disk";
+    Error::damaged(path, reason)
 }

@@ -48,8 +48,8 @@ pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
             Ok(Some(new.to_string()))
         })?;
         if !is_sound(folder, new)? {
-            let place = folder.packs.path().join(new.to_string()).display().to_string();
-            return Err(Error::Damaged { place, reason: "it does not read back as written" });
+            let path = folder.packs.path().join(new.to_string());
+            return Err(Error::damaged(path, "it does not read back as written"));
         }
     }
     if !rest.is_empty() {
@@ -198,8 +198,6 @@ fn keep(folder: &Folder, pack: &Pack, rest: &[Span]) -> Result<()> {
             return aside.sync();
         }
     }
-    Err(Error::Damaged {
-        place: aside.path().display().to_string(),
-        reason: "the quarantine folder has a thousand files of one pack already",
-    })
+    let reason = "the quarantine folder has a thousand files of one pack already";
+    Err(Error::damaged(aside.path(), reason))
 }

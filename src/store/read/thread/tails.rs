@@ -6,9 +6,9 @@
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::folder::{Folder, document};
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
@@ -106,12 +106,6 @@ impl ThreadTails {
     /// Covers only what comes after a number.
     pub(crate) fn after(until: u64) -> Self {
         Self { until, is_partial: until > 0, ..Self::default() }
-    }
-
-    /// The document's plaintext.
-    pub(crate) fn bytes(&self) -> Result<Zeroizing<Vec<u8>>> {
-        let reason = "the threads cannot be written as JSON";
-        serde_json::to_vec(self).map(Zeroizing::new).map_err(|_| Error::InvalidMessage { reason })
     }
 
     /// Covers everything up to the tail's last number. `read` returns the messages with some numbers.

@@ -6,10 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Result;
-use crate::directory::memory::stamp;
-use crate::directory::{
-    Check, Directory, EntryKind, FileStamp, Fill, LOCK, Lock, Refill, Source, Streamed,
-};
+use crate::directory::{Check, Directory, EntryKind, Fill, LOCK, Lock, Refill, Source, Streamed};
 use crate::store::tests::power_cut::disk::{Disk, File, State, file_of};
 use crate::store::tests::power_cut::process::Process;
 
@@ -199,10 +196,6 @@ impl Directory for ProcessView {
         let names = self.names.iter().cloned().chain([name.to_owned()]).collect();
         let levels = self.levels.iter().cloned().chain([below]).collect();
         Arc::new(Self::new(names, levels, self.process.clone()))
-    }
-
-    fn file_stamp(&self, name: &str) -> Result<Option<FileStamp>> {
-        Ok(self.read(name)?.map(|bytes| stamp(&bytes)))
     }
 
     fn link_count(&self, name: &str) -> Result<u64> {

@@ -4,11 +4,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use tokio::runtime::Handle;
 
 use crate::error::Result;
 use crate::message::ChatMessage;
-use crate::scope::Scope;
+use crate::store::file_store::wait;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::{ImportTombstones, Origin, SOTTOVOCE};
@@ -16,10 +15,9 @@ use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{FileConversationStore, SavedMessage, Snapshot};
 use crate::transfer::exchange::receive;
-use crate::transfer::import::backup::parse::Head;
-use crate::transfer::import::backup::settings;
-use crate::transfer::import::cleared::ClearedMessages;
-use crate::transfer::import::known::{Known, NEARLY_ALL};
+use crate::transfer::import::backup::settings::{self, Head};
+use crate::transfer::import::cleared::{self, ClearedMessages};
+use crate::transfer::import::known::Known;
 use crate::transfer::import::snapshot;
 use crate::transfer::import::snapshot::ImportedSnapshot;
 use crate::transfer::import::{
@@ -33,7 +31,6 @@ const COMPARED: usize = 64;
 /// The state of a merge.
 pub(super) struct Merge {
     store: FileConversationStore,
-    scope: Scope,
     /// What the conversation had.
     known: Known,
     was_empty: bool,
@@ -66,19 +63,12 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    pub(super) fn new(
-        runtime: &Handle,
-        store: &FileConversationStore,
-        head: &Head,
-        here: &Tail,
-    ) -> Result<Self> {
+    pub(super) fn new(store: &FileConversationStore, head: &Head, here: &Tail) -> Result<Self> {
         let mut known = Known::default();
-        runtime.block_on(known.catch_up(store))?;
-        runtime.block_on(known.save(store, NEARLY_ALL));
-        let stats = runtime.block_on(store.stats())?;
+        wait(known.catch_up(store))?;
+        let stats = wait(store.stats())?;
         Ok(Self {
             store: store.clone(),
-            scope: Scope::clone(store.scope()),
             known,
             was_empty: here.last_seq == 0,
             erased: here.erased.clone(),
@@ -126,7 +116,7 @@ impl Merge {
         report: &mut ImportReport,
     ) -> Result<()> {
         let seq = name.seq;
-        let Some(origin) = Origin::of_stored(&self.scope, seq, &message) else {
+        let Some(origin) = Origin::of_stored(self.store.scope(), seq, &message) else {
             let reason = RefusalReason::Unstorable("it cannot be written as JSON");
             report.refused.push(Refusal::new(self.file(seq), reason));
             return Ok(());
@@ -178,7 +168,7 @@ impl Merge {
 
     /// How a report names a message.
     fn file(&self, seq: u64) -> String {
-        format!("{}#{seq}", self.scope)
+        format!("{}#{seq}", self.store.scope())
     }
 
     /// The highest number that both have given to one message. What was removed here up to that number is the message that
@@ -198,7 +188,6 @@ impl Merge {
     /// Stores the new messages after the last record. Returns the settings that are left out.
     pub(super) fn end_records(
         &mut self,
-        runtime: &Handle,
         head: &Head,
         report: &mut ImportReport,
     ) -> Result<Vec<LeftOut>> {
@@ -235,17 +224,17 @@ impl Merge {
         let hidden = std::mem::take(&mut self.hidden);
         let cleared = std::mem::take(&mut self.out_of_context);
         let (store, known, has_added) = (&self.store, &mut self.known, &mut self.has_added);
-        runtime.block_on(async {
+        wait(async {
             report.removed += receive::forget(store, known, gone).await?;
             let left_out = settings::adopt(store, head, adoption).await?;
             if is_later && !hidden.is_empty() {
                 hide(store, hidden).await?;
             }
-            let cleared = cleared.begin(store, &new.messages).await?;
+            let rest = cleared.begin(store, &new.messages).await?;
             known.catch_up(store).await?;
             let added = new.take_into(store, known, |_| {}).await;
             // What was stored before an error is out of prompts too.
-            let ended = cleared.end(store).await;
+            let ended = cleared::hide(store, rest).await;
             let added = added?;
             *has_added = added.taken > 0;
             report.add(added);
@@ -269,22 +258,19 @@ impl Merge {
     }
 
     /// Saves the snapshots that were held back, and returns how many.
-    pub(super) fn save_snapshots(
-        &mut self,
-        runtime: &Handle,
-        report: &mut ImportReport,
-    ) -> Result<usize> {
+    pub(super) fn save_snapshots(&mut self, report: &mut ImportReport) -> Result<usize> {
         let snapshots = std::mem::take(&mut self.snapshots);
         let imported = snapshots.into_iter().map(|mut snapshot| {
             let saved = std::mem::take(&mut snapshot.messages);
-            let origin =
-                |saved: SavedMessage| Origin::of_stored(&self.scope, saved.seq, &saved.message);
+            let origin = |saved: SavedMessage| {
+                Origin::of_stored(self.store.scope(), saved.seq, &saved.message)
+            };
             let origins = saved.into_iter().filter_map(origin).collect();
-            let file = format!("{} snapshot {}", self.scope, snapshot.id);
+            let file = format!("{} snapshot {}", self.store.scope(), snapshot.id);
             ImportedSnapshot::new(snapshot, file, origins)
         });
         let imported: Vec<_> = imported.collect();
-        runtime.block_on(snapshot::keep(&self.store, imported, &mut report.refused))
+        wait(snapshot::keep(&self.store, imported, &mut report.refused))
     }
 }
 

@@ -16,32 +16,15 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
+use crate::store::Artifact;
 use crate::store::read::record_dump::{Body, Record};
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::{Artifact, Profile, Snapshot};
-
-/// The fields before a conversation's records.
-pub(super) struct Head {
-    pub(super) scope: String,
-    pub(super) last_seq: u64,
-    pub(super) partial: bool,
-    pub(super) profile: Profile,
-    pub(super) calibration: Option<Zeroizing<String>>,
-    pub(super) imports: Option<Vec<u8>>,
-}
-
-/// Receives the elements of an export in their order.
-pub(super) trait Elements {
-    fn begin(&mut self, head: Head) -> Result<()>;
-    fn record(&mut self, record: Record) -> Result<()>;
-    fn snapshot(&mut self, snapshot: Snapshot) -> Result<()>;
-    fn artifact(&mut self, artifact: Artifact, content: &mut dyn Read) -> Result<()>;
-    fn end(&mut self) -> Result<()>;
-}
+use crate::transfer::import::backup::receive::Receiver;
+use crate::transfer::import::backup::settings::Head;
 
 /// Parses a text and passes its elements on.
-pub(super) fn parse(text: impl Read, path: &Path, to: &mut dyn Elements) -> Result<()> {
+pub(super) fn parse(text: impl Read, path: &Path, to: &mut Receiver) -> Result<()> {
     let mut failed = None;
     let mut json = serde_json::Deserializer::from_reader(text);
     let parsed = Reading(Export(&mut Sink { to, failed: &mut failed }))
@@ -67,14 +50,14 @@ pub(super) fn parse(text: impl Read, path: &Path, to: &mut dyn Elements) -> Resu
 
 /// The receiver, and its error, if any.
 struct Sink<'a> {
-    to: &'a mut dyn Elements,
+    to: &'a mut Receiver,
     failed: &'a mut Option<Error>,
 }
 
 impl Sink<'_> {
     fn give<E: serde::de::Error>(
         &mut self,
-        element: impl FnOnce(&mut dyn Elements) -> Result<()>,
+        element: impl FnOnce(&mut Receiver) -> Result<()>,
     ) -> Result<(), E> {
         element(self.to).map_err(|error| {
             *self.failed = Some(error);
@@ -156,23 +139,23 @@ struct Conversation<'s, 'a>(&'s mut Sink<'a>);
 impl<'de> Part<'de> for Conversation<'_, '_> {
     fn object<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
         let Self(sink) = self;
-        let mut head = Some(Begun::default());
+        let mut begun = Some(Head::default());
         while let Some(name) = map.next_key::<String>()? {
-            if let Some(begun) = &mut head {
+            if let Some(head) = &mut begun {
                 match name.as_str() {
-                    "scope" => begun.scope = Some(map.next_value()?),
-                    "lastSeq" => begun.last_seq = Some(map.next_value()?),
-                    "partial" => begun.partial = map.next_value()?,
-                    "profile" => begun.profile = Some(map.next_value()?),
+                    "scope" => head.scope = map.next_value()?,
+                    "lastSeq" => head.last_seq = map.next_value()?,
+                    "partial" => head.partial = map.next_value()?,
+                    "profile" => head.profile = map.next_value()?,
                     "calibration" => {
-                        begun.calibration = Some(Zeroizing::new(map.next_value()?));
+                        head.calibration = Some(Zeroizing::new(map.next_value()?));
                     }
-                    "imports" => begun.imports = Some(decoded(&map.next_value::<String>()?)?),
+                    "imports" => head.imports = Some(decoded(&map.next_value::<String>()?)?),
                     "records" => {
-                        let whole = head.take().and_then(Begun::whole);
+                        let whole = begun.take().filter(|head| !head.scope.is_empty());
                         let whole = whole.ok_or_else(|| M::Error::custom("no head"))?;
                         sink.give(|to| to.begin(whole))?;
-                        let take = |to: &mut dyn Elements, row: Row| to.record(row.record()?);
+                        let take = |to: &mut Receiver, row: Row| to.record(row.record()?);
                         map.next_value_seed(Reading(Rows { sink, take, of: PhantomData }))?;
                     }
                     _ => return Err(M::Error::custom("another field")),
@@ -181,36 +164,17 @@ impl<'de> Part<'de> for Conversation<'_, '_> {
             }
             match name.as_str() {
                 "snapshots" => {
-                    let take = |to: &mut dyn Elements, snapshot| to.snapshot(snapshot);
+                    let take = |to: &mut Receiver, snapshot| to.snapshot(snapshot);
                     map.next_value_seed(Reading(Rows { sink, take, of: PhantomData }))?;
                 }
                 "artifacts" => map.next_value_seed(Reading(Artifacts(sink)))?,
                 _ => return Err(M::Error::custom("another field")),
             }
         }
-        if head.is_some() {
+        if begun.is_some() {
             return Err(M::Error::custom("no records"));
         }
         sink.give(|to| to.end())
-    }
-}
-
-/// The fields of a head that were read so far.
-#[derive(Default)]
-struct Begun {
-    scope: Option<String>,
-    last_seq: Option<u64>,
-    partial: bool,
-    profile: Option<Profile>,
-    calibration: Option<Zeroizing<String>>,
-    imports: Option<Vec<u8>>,
-}
-
-impl Begun {
-    fn whole(self) -> Option<Head> {
-        let Self { scope, last_seq, partial, profile, calibration, imports } = self;
-        let (scope, last_seq, profile) = (scope?, last_seq?, profile?);
-        Some(Head { scope, last_seq, partial, profile, calibration, imports })
     }
 }
 
@@ -253,7 +217,7 @@ struct Rows<'s, 'a, T, F> {
 impl<'de, T, F> Part<'de> for Rows<'_, '_, T, F>
 where
     T: Deserialize<'de>,
-    F: Fn(&mut dyn Elements, T) -> Result<()>,
+    F: Fn(&mut Receiver, T) -> Result<()>,
 {
     fn list<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
         while let Some(element) = seq.next_element::<T>()? {
@@ -344,11 +308,7 @@ impl<'de, S: SeqAccess<'de>> Read for Pieces<'de, S> {
                 }
             }
         }
-        let rest = self.piece.get(self.at..).unwrap_or_default();
-        let length = rest.len().min(into.len());
-        if let (Some(into), Some(rest)) = (into.get_mut(..length), rest.get(..length)) {
-            into.copy_from_slice(rest);
-        }
+        let length = self.piece.get(self.at..).unwrap_or_default().read(into)?;
         self.at += length;
         Ok(length)
     }

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::runtime::Handle;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::scope::Scope;
+use crate::store::file_store::wait;
 use crate::store::folder::{artifact_contents as contents, artifact_files};
 use crate::store::read::record_dump::{Body, Record};
 use crate::store::record::artifact::{self, NewArtifact};
@@ -23,8 +23,7 @@ use crate::store::{
 };
 use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::merge::Merge;
-use crate::transfer::import::backup::parse::{Elements, Head};
-use crate::transfer::import::backup::settings;
+use crate::transfer::import::backup::settings::{self, Head};
 use crate::transfer::import::known::Known;
 use crate::transfer::import::{ConversationReport, ImportReport, LeftOut};
 
@@ -46,7 +45,6 @@ type Done = Box<dyn FnMut(&ConversationReport) + Send>;
 
 /// Receives the elements of an export, on a thread that may block.
 pub(super) struct Receiver {
-    runtime: Handle,
     open: OpenStore,
     stopped: Arc<AtomicBool>,
     progress: Shown,
@@ -85,14 +83,13 @@ struct Current {
 
 impl Receiver {
     pub(super) fn new(
-        runtime: Handle,
         open: OpenStore,
         stopped: Arc<AtomicBool>,
         (progress, done): (Shown, Done),
         with_limits: bool,
     ) -> Self {
         let reports = Vec::new();
-        Self { runtime, open, stopped, progress, done, with_limits, current: None, reports }
+        Self { open, stopped, progress, done, with_limits, current: None, reports }
     }
 
     pub(super) fn reports(self) -> Vec<ConversationReport> {
@@ -105,13 +102,12 @@ impl Receiver {
         }
         self.current.as_mut().ok_or(Error::ShuttingDown)
     }
-}
 
-impl Elements for Receiver {
-    fn begin(&mut self, head: Head) -> Result<()> {
+    /// Opens the conversation, and decides whether it is restored exactly or merged.
+    pub(super) fn begin(&mut self, head: Head) -> Result<()> {
         let scope: Scope = head.scope.parse()?;
         let mut head = head.checked()?;
-        let store = self.runtime.block_on((self.open)(scope))?;
+        let store = wait((self.open)(scope))?;
         if head.scope != store.scope().to_string() {
             return Err(Error::OtherScope);
         }
@@ -134,10 +130,10 @@ impl Elements for Receiver {
                 if !store.writer().blocking_lock().restore_profile(profile, tail.last_seq)? {
                     return Err(head.changed_meanwhile());
                 }
-                restore_documents(&self.runtime, &store, &head)?;
+                restore_documents(&store, &head)?;
                 None
             }
-            false => Some(Merge::new(&self.runtime, &store, &head, &tail)?),
+            false => Some(Merge::new(&store, &head, &tail)?),
         };
         self.current = Some(Current {
             store,
@@ -160,7 +156,8 @@ impl Elements for Receiver {
         Ok(())
     }
 
-    fn record(&mut self, record: Record) -> Result<()> {
+    /// Takes a message or a deletion.
+    pub(super) fn record(&mut self, record: Record) -> Result<()> {
         let current = self.current()?;
         if record.name.seq > HIGHEST {
             return Err(Error::InvalidMessage { reason: "its sequence number is out of range" });
@@ -192,10 +189,10 @@ impl Elements for Receiver {
         Ok(())
     }
 
-    fn snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
-        let runtime = self.runtime.clone();
+    /// Takes a snapshot; the records have ended.
+    pub(super) fn snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
         let current = self.current()?;
-        current.settle(&runtime)?;
+        current.settle()?;
         if snapshot.rev > HIGHEST {
             return Err(Error::InvalidMessage { reason: "its revision is out of range" });
         }
@@ -211,11 +208,11 @@ impl Elements for Receiver {
                 if current.has_forgotten || !is_lost && merge.as_ref().is_some_and(Merge::fits) =>
             {
                 let id = snapshot.id.clone();
-                match runtime.block_on(current.store.save_snapshot(snapshot)) {
+                match wait(current.store.save_snapshot(snapshot)) {
                     Ok(()) => current.snapshots += 1,
                     // All its messages were forgotten here.
                     Err(Error::EmptySnapshot) if current.has_forgotten => {
-                        runtime.block_on(current.store.delete_snapshot(&id))?;
+                        wait(current.store.delete_snapshot(&id))?;
                     }
                     Err(Error::EmptySnapshot) => {}
                     Err(error) => return Err(error),
@@ -230,10 +227,10 @@ impl Elements for Receiver {
         Ok(())
     }
 
-    fn artifact(&mut self, artifact: Artifact, content: &mut dyn Read) -> Result<()> {
-        let runtime = self.runtime.clone();
+    /// Takes an artifact; the records have ended.
+    pub(super) fn artifact(&mut self, artifact: Artifact, content: &mut dyn Read) -> Result<()> {
         let current = self.current()?;
-        current.settle(&runtime)?;
+        current.settle()?;
         if !artifact::is_id(&artifact.id) {
             return Err(Error::InvalidMessage {
                 reason: "an artifact's id is 32 hexadecimal digits",
@@ -261,17 +258,17 @@ impl Elements for Receiver {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<()> {
-        let runtime = self.runtime.clone();
-        self.current()?.settle(&runtime)?;
+    /// Ends the conversation.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.current()?.settle()?;
         let Some(mut current) = self.current.take() else { return Ok(()) };
         if let Some(merge) = &mut current.merge {
-            current.snapshots += merge.save_snapshots(&runtime, &mut current.report)?;
+            current.snapshots += merge.save_snapshots(&mut current.report)?;
         }
         if self.with_limits {
-            current.set_limits(&runtime)?;
+            current.set_limits()?;
         }
-        let stats = runtime.block_on(current.store.stats())?;
+        let stats = wait(current.store.stats())?;
         let report = ConversationReport {
             scope: Scope::clone(current.store.scope()),
             thread: None,
@@ -360,7 +357,7 @@ impl Current {
     }
 
     /// Ends the records. Snapshots, artifacts and settings depend on all of them.
-    fn settle(&mut self, runtime: &Handle) -> Result<()> {
+    fn settle(&mut self) -> Result<()> {
         if std::mem::replace(&mut self.settled, true) {
             return Ok(());
         }
@@ -368,7 +365,7 @@ impl Current {
         if self.merge.is_none() {
             self.store.writer().blocking_lock().clamp_profile()?;
         }
-        self.forget_unwanted(runtime)?;
+        self.forget_unwanted()?;
         match &mut self.merge {
             None => {}
             Some(merge) => {
@@ -376,7 +373,7 @@ impl Current {
                 if !self.store.reader().newest()?.is_fresh() {
                     self.store.writer().blocking_lock().clamp_profile()?;
                 }
-                self.left_out = merge.end_records(runtime, &self.head, &mut self.report)?;
+                self.left_out = merge.end_records(&self.head, &mut self.report)?;
             }
         }
         Ok(())
@@ -384,13 +381,13 @@ impl Current {
 
     /// Forgets again what was restored although it had been forgotten here: a conversation that was forgotten completely has
     /// no contents and no list, but the default one's list names its messages.
-    fn forget_unwanted(&mut self, runtime: &Handle) -> Result<()> {
+    fn forget_unwanted(&mut self) -> Result<()> {
         if self.unwanted.is_empty() {
             return Ok(());
         }
         let mut known = Known::default();
         let forgetting = receive::forget_those_here(&self.store, &mut known, &self.unwanted);
-        let forgotten = runtime.block_on(forgetting)?;
+        let forgotten = wait(forgetting)?;
         self.has_forgotten = forgotten > 0;
         if self.merge.is_none() {
             self.report.taken = self.report.taken.saturating_sub(forgotten);
@@ -400,25 +397,25 @@ impl Current {
     }
 
     /// Applies the export's limits.
-    fn set_limits(&mut self, runtime: &Handle) -> Result<()> {
+    fn set_limits(&mut self) -> Result<()> {
         let limits = settings::limits(&self.head.profile);
         self.left_out.retain(|left_out| !matches!(left_out, LeftOut::Limits(_)));
-        runtime.block_on(limits.set(&self.store))
+        wait(limits.set(&self.store))
     }
 }
 
 /// Restores documents that are missing.
-fn restore_documents(runtime: &Handle, store: &FileConversationStore, head: &Head) -> Result<()> {
+fn restore_documents(store: &FileConversationStore, head: &Head) -> Result<()> {
     let documents = [
         (Document::Calibration, head.calibration.as_ref().map(|text| text.as_bytes())),
         (Document::Imports, head.imports.as_deref()),
     ];
     for (document, bytes) in documents {
         if let Some(bytes) = bytes
-            && runtime.block_on(store.read_document(document))?.is_none()
+            && wait(store.read_document(document))?.is_none()
         {
             let bytes = Zeroizing::new(bytes.to_vec());
-            runtime.block_on(store.write(move |writer| writer.write_state(document, &bytes)))?;
+            wait(store.write(move |writer| writer.write_state(document, &bytes)))?;
         }
     }
     Ok(())

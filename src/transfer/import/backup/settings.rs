@@ -1,11 +1,23 @@
 //! Merges an export's settings into those of a conversation that has its own.
 
+use zeroize::Zeroizing;
+
 use crate::error::Result;
 use crate::store::record::persona::AssignedPersona;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
-use crate::transfer::import::backup::parse::Head;
 use crate::transfer::import::{ImportedFacts, ImportedLimits, LeftOut, presets};
 use crate::transfer::settings::change;
+
+/// The fields before a conversation's records.
+#[derive(Default)]
+pub(super) struct Head {
+    pub(super) scope: String,
+    pub(super) last_seq: u64,
+    pub(super) partial: bool,
+    pub(super) profile: Profile,
+    pub(super) calibration: Option<Zeroizing<String>>,
+    pub(super) imports: Option<Vec<u8>>,
+}
 
 /// What the records have shown.
 #[derive(Debug, Clone, Copy)]
