@@ -104,12 +104,9 @@ pub(crate) enum Command {
     Cleanup(cmd::cleanup::Args),
     Export(cmd::export::Args),
     Import(cmd::import::Args),
-    #[cfg(feature = "sync")]
-    Sync(cmd::share::sync::Args),
-    #[cfg(feature = "sync")]
-    Device(cmd::share::device::Args),
-    #[cfg(feature = "team")]
-    Team(cmd::share::team::Args),
+    #[cfg(feature = "share")]
+    #[command(flatten)]
+    Share(cmd::share::Command),
     Verify(cmd::verify::Args),
     Pack(cmd::repair::PackArgs),
     Repair(cmd::repair::Args),
@@ -117,16 +114,9 @@ pub(crate) enum Command {
     ///
     /// A star marks the configured one.
     Models,
-    #[cfg(feature = "up")]
-    Up(cmd::up::Args),
-    #[cfg(feature = "mcp")]
-    Mcp(cmd::mcp::Args),
-    #[cfg(feature = "serve")]
-    Serve(cmd::serve::Args),
-    #[cfg(feature = "wyoming")]
-    Wyoming(cmd::wyoming::Args),
-    #[cfg(feature = "page")]
-    Page(cmd::page::Args),
+    #[cfg(feature = "servers")]
+    #[command(flatten)]
+    Server(cmd::servers::Command),
     Init(cmd::key::InitArgs),
     Key(cmd::key::Args),
     Rekey(cmd::rekey::Args),
@@ -142,29 +132,18 @@ impl Command {
     /// Whether the command reads standard input until it ends.
     pub(crate) fn reads_input(&self) -> bool {
         #[cfg(feature = "mcp")]
-        let reads = matches!(self, Self::Mcp(_));
+        return matches!(self, Self::Server(cmd::servers::Command::Mcp(_)));
         #[cfg(not(feature = "mcp"))]
-        let reads = false;
-        reads
+        false
     }
 
     /// Whether the command is a server, whose failures only its clients see unless it logs them.
     pub(crate) fn is_server(&self) -> bool {
         match self {
-            #[cfg(feature = "up")]
-            Self::Up(_) => true,
-            #[cfg(feature = "serve")]
-            Self::Serve(_) => true,
-            #[cfg(feature = "page")]
-            Self::Page(_) => true,
-            #[cfg(feature = "wyoming")]
-            Self::Wyoming(_) => true,
-            #[cfg(feature = "mcp")]
-            Self::Mcp(_) => true,
-            #[cfg(feature = "sync")]
-            Self::Sync(args) => args.is_watching(),
-            #[cfg(feature = "team")]
-            Self::Team(args) => args.is_server(),
+            #[cfg(feature = "servers")]
+            Self::Server(_) => true,
+            #[cfg(feature = "share")]
+            Self::Share(command) => command.is_server(),
             _ => false,
         }
     }

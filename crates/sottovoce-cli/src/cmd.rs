@@ -21,7 +21,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod named;
-#[cfg(feature = "page")]
+#[cfg(feature = "servers")]
 pub(crate) mod page;
 pub(crate) mod persona;
 pub(crate) mod prompt;
@@ -31,19 +31,19 @@ pub(crate) mod rekey;
 pub(crate) mod repair;
 pub(crate) mod reply;
 pub(crate) mod search;
-#[cfg(feature = "serve")]
+#[cfg(feature = "servers")]
 pub(crate) mod serve;
-#[cfg(any(feature = "mcp", feature = "page", feature = "serve", feature = "wyoming"))]
+#[cfg(feature = "servers")]
 pub(crate) mod servers;
 pub(crate) mod settings;
-#[cfg(feature = "sync")]
+#[cfg(feature = "share")]
 pub(crate) mod share;
 pub(crate) mod snapshot;
 pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod traits;
-#[cfg(feature = "up")]
+#[cfg(feature = "servers")]
 pub(crate) mod up;
 pub(crate) mod verify;
-#[cfg(feature = "wyoming")]
+#[cfg(feature = "servers")]
 pub(crate) mod wyoming;

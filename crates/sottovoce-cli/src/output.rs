@@ -117,9 +117,9 @@ pub(crate) fn failure(failure: &Failure) {
     match failure {
         _ if failure.is_broken_pipe() => {}
         Failure::Library(cause) => error(&with_causes(cause), advice::help(cause)),
-        #[cfg(feature = "sync")]
+        #[cfg(feature = "share")]
         Failure::Sync(cause) => error(&with_causes(cause), advice::sync_help(cause)),
-        #[cfg(feature = "team")]
+        #[cfg(feature = "share")]
         Failure::Team(cause) => error(&with_causes(cause), advice::team_help(cause)),
         Failure::Nothing { folder } => {
             note(&format!("nothing is remembered yet in {}", folder.display()));

@@ -97,8 +97,8 @@ mod tests {
         for (group, names) in GROUPS {
             let has = names.iter().any(|name| command.find_subcommand(name).is_some());
             let is_built_in = match group {
-                "Serve" => cfg!(any(feature = "mcp", feature = "serve", feature = "wyoming")),
-                "Share" => cfg!(feature = "sync"),
+                "Serve" => cfg!(feature = "servers"),
+                "Share" => cfg!(feature = "share"),
                 _ => true,
             };
             assert!(has || !is_built_in, "{group} is empty");

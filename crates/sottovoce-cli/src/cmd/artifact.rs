@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::io::Cursor;
 use std::sync::Arc;
 
-#[cfg(feature = "team")]
+#[cfg(feature = "share")]
 use sottovoce::config::OpenConversations;
 use sottovoce::context::recall::{Recall, SearchResults};
 use sottovoce::conversation::SEARCH_NOTE;
@@ -25,7 +25,7 @@ use zeroize::Zeroizing;
 pub(crate) use crate::cmd::artifact::folder::{AddFolderArgs, add_folder};
 use crate::cmd::artifact::source::Wiped;
 use crate::cmd::search;
-#[cfg(feature = "team")]
+#[cfg(feature = "share")]
 use crate::cmd::share::team::artifacts;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::attended;
@@ -151,12 +151,12 @@ fn about(artifact: &Artifact) -> String {
 /// Opens the artifact with this id or abbreviation. One of a team comes from its server.
 async fn open(session: &Session, config: &Config, id: &str) -> Result<ArtifactContents, Failure> {
     let store = FileConversationStore::clone(&*session.store_or_empty(config).await?);
-    #[cfg(feature = "team")]
+    #[cfg(feature = "share")]
     let conversations = session
         .keys(config)
         .and_then(|keys| Ok(OpenConversations::new(config.clone(), keys, session.clock())?))
         .ok();
-    #[cfg(feature = "team")]
+    #[cfg(feature = "share")]
     let store = match &conversations {
         Some(conversations) => store.with_artifact_source(artifacts::source(conversations)),
         None => store,

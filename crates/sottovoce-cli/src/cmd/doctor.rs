@@ -121,7 +121,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 }
 
 /// All checks, without any output.
-#[cfg(feature = "page")]
+#[cfg(feature = "servers")]
 pub(crate) async fn checks(session: &Session) -> Vec<Line> {
     look(session).await.0
 }

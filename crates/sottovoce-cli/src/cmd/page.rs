@@ -81,9 +81,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         drop(opened);
         std::future::pending().await
     };
-    let stop = CancellationToken::new();
     tokio::select! {
-        stopped = servers::until_stopped(&stop, listening.serve(stop.clone())) => {
+        stopped = servers::until_stopped(|stop| listening.serve(stop)) => {
             let ((), exit) = stopped?;
             Ok(exit)
         }
@@ -93,7 +92,6 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 }
 
 /// Serves beside other servers until `stop` is cancelled. Says how its owner gets in.
-#[cfg(feature = "up")]
 pub(crate) async fn serve(listening: Listening, stop: CancellationToken) {
     match listening.link() {
         Ok(link) => output::note(&format!("the owner's page: {link}")),
@@ -118,12 +116,16 @@ pub(crate) async fn listen(
         let checks = async move { doctor::checks(&session).await.into_iter().map(check).collect() };
         Box::pin(checks) as std::pin::Pin<Box<dyn Future<Output = Vec<Check>> + Send>>
     });
-    let page = page
+    let mut page = page
         .hosts(hosts.chain(allow_host))
         .advice(advice)
         .checks(checks)
         .announce(|link| output::note(&format!("a new link to the page: {link}")));
-    with_tls(page, config)?.listen(address).await.map_err(|error| failure(&error))
+    let (certificate, key) = (config.page.tls_certificate.as_ref(), config.page.tls_key.as_ref());
+    if let Some((certificate, key)) = servers::certificate("Page", certificate, key)? {
+        page = page.tls(certificate, key);
+    }
+    page.listen(address).await.map_err(|error| failure(&error))
 }
 
 fn check(line: doctor::Line) -> Check {
@@ -135,31 +137,12 @@ fn check(line: doctor::Line) -> Check {
     Check::new(line.about, state, line.what, line.advice)
 }
 
-/// Adds TLS, if a certificate is configured.
-fn with_tls(page: Page, config: &Config) -> Result<Page, Failure> {
-    match (&config.page.tls_certificate, &config.page.tls_key) {
-        (None, None) => Ok(page),
-        #[cfg(feature = "https")]
-        (Some(certificate), Some(key)) => Ok(page.tls(certificate, key)),
-        #[cfg(not(feature = "https"))]
-        (Some(_), Some(_)) => Err(Failure::input(
-            "a certificate is configured, and TLS is not built in",
-            "build with `--features https`",
-        )),
-        _ => Err(Failure::input(
-            "TLS needs both a certificate and its key",
-            "set Page.TlsCertificate and Page.TlsKey, or neither",
-        )),
-    }
-}
-
 fn failure(error: &PageError) -> Failure {
     let help = match error {
         PageError::Unprotected { .. } => {
             "set Page.Token, Page.TlsCertificate and Page.TlsKey, and name this machine with --allow-host; or listen on 127.0.0.1"
         }
         PageError::Address { .. } => servers::TAKEN,
-        #[cfg(feature = "https")]
         PageError::Tls(_) => {
             "name the certificate and its key, both in PEM, in Page.TlsCertificate and Page.TlsKey"
         }

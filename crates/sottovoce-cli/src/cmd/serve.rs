@@ -1,6 +1,7 @@
 //! `sottovoce serve`
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use sottovoce::{Config, with_causes};
 use sottovoce_serve::{Access, Hub, KeysError, Limits, ListenError, Listening};
@@ -11,8 +12,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
-const AFTER_HELP: &str = concat!(
-    "\
+const AFTER_HELP: &str = "\
 Clients speak to this address as they spoke to the model server: Ollama's protocol and OpenAI's both work.
   http://127.0.0.1:11435                    the default conversation, or that of --user or --room
   http://127.0.0.1:11435/s/kitchen          the conversation of the kitchen (named/kitchen)
@@ -26,10 +26,7 @@ Examples:
 
 For an address that other machines can reach, set Serve.Token, or name in Serve.KeysFile a file that gives each client \
 a key to its own conversations. Serve.TlsCertificate and Serve.TlsKey name a certificate for HTTPS. The model server is \
-LanguageModel.BaseUrl, and clients choose the model.
-",
-    servers::exit_codes!()
-);
+LanguageModel.BaseUrl, and clients choose the model.";
 
 /// Puts a memory in front of the model server, for clients of Ollama or OpenAI
 ///
@@ -58,12 +55,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let conversations = servers::conversations(session, &config).await?;
     let listening = self::listen(session, &config, address, args.allow_host).await?;
-    let syncing = servers::Syncing::new(&config, &conversations)?;
-    let hub = Hub::new(conversations)?;
-    let stop = CancellationToken::new();
-    let served = syncing.during(serve(&config, listening, hub, stop.clone()));
-    let ((), exit) = servers::until_stopped(&stop, served).await?;
-    Ok(exit)
+    let hub = Hub::new(Arc::clone(&conversations))?;
+    let serve = |stop| serve(&config, listening, hub, stop);
+    servers::serve_and_sync(&config, &conversations, serve).await
 }
 
 /// Serves until `stop` is cancelled. Says where clients find it.
@@ -94,34 +88,20 @@ pub(crate) async fn listen(
     limits.connections = settings.max_connections.max(1);
     let listening =
         sottovoce_serve::listen(address, access).await.map_err(|error| failure(&error))?;
-    with_tls(listening.limits(limits), config)
+    let listening = listening.limits(limits);
+    let (certificate, key) = (settings.tls_certificate.as_ref(), settings.tls_key.as_ref());
+    match servers::certificate("Serve", certificate, key)? {
+        None => Ok(listening),
+        Some((certificate, key)) => {
+            listening.tls(certificate, key).map_err(|error| failure(&error))
+        }
+    }
 }
 
 /// Who may ask, without the keys of single conversations.
 pub(crate) fn access(config: &Config, allow_host: Vec<String>) -> Access {
     let hosts = servers::listed(&config.serve.hosts).map(str::to_owned);
     Access::new(config.serve.token.clone()).hosts(hosts.chain(allow_host))
-}
-
-/// Adds TLS, if a certificate is configured.
-fn with_tls(listening: Listening, config: &Config) -> Result<Listening, Failure> {
-    let settings = &config.serve;
-    match (&settings.tls_certificate, &settings.tls_key) {
-        (None, None) => Ok(listening),
-        #[cfg(feature = "https")]
-        (Some(certificate), Some(key)) => {
-            listening.tls(certificate, key).map_err(|error| failure(&error))
-        }
-        #[cfg(not(feature = "https"))]
-        (Some(_), Some(_)) => Err(Failure::input(
-            "a certificate is configured, and TLS is not built in",
-            "build with `--features https`, or put a proxy that speaks TLS in front",
-        )),
-        _ => Err(Failure::input(
-            "TLS needs both a certificate and its key",
-            "set Serve.TlsCertificate and Serve.TlsKey, or neither",
-        )),
-    }
 }
 
 fn wrong_keys(error: &KeysError) -> Failure {

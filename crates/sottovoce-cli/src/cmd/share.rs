@@ -1,13 +1,13 @@
 //! What `sottovoce sync`, `device` and `team` have in common: remotes, codes, reports
 
 mod address;
+pub(crate) mod background;
 pub(crate) mod credentials;
-pub(crate) mod device;
+mod device;
 mod newcomer;
 mod report;
 pub(crate) mod stores;
-pub(crate) mod sync;
-#[cfg(feature = "team")]
+mod sync;
 pub(crate) mod team;
 
 use std::fs::File;
@@ -20,10 +20,37 @@ use sottovoce::config::OpenConversations;
 use sottovoce_sync::{OpenRemote, SyncError, Syncer};
 use zeroize::Zeroizing;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::output::{self, Object};
 use crate::private_file::{self, PrivateFile};
 use crate::session::Session;
+
+/// The commands that share conversations.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    Sync(sync::Args),
+    Device(device::Args),
+    Team(team::Args),
+}
+
+impl Command {
+    /// Whether it goes on until it is stopped.
+    pub(crate) fn is_server(&self) -> bool {
+        match self {
+            Self::Sync(args) => args.watch,
+            Self::Team(args) => args.is_server(),
+            Self::Device(_) => false,
+        }
+    }
+}
+
+pub(crate) async fn run(session: &Session, command: Command) -> Outcome {
+    match command {
+        Command::Sync(args) => Box::pin(sync::run(session, args)).await,
+        Command::Device(args) => Box::pin(device::run(session, args)).await,
+        Command::Team(args) => Box::pin(team::run(session, args)).await,
+    }
+}
 
 /// More bytes than any code or link has.
 const LONGEST: usize = 1 << 20;

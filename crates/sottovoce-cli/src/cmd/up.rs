@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "mcp")]
 use crate::cmd::mcp;
-#[cfg(feature = "page")]
 use crate::cmd::page;
 use crate::cmd::{serve, servers, wyoming};
 use crate::exit::{Failure, Outcome};
@@ -23,11 +22,9 @@ const SERVE: &str = "Serve.Address";
 const WYOMING: &str = "Wyoming.Addresses";
 const MCP: &str = "Mcp.Address";
 const UP: &str = "Up.HealthAddress";
-#[cfg(feature = "page")]
 const PAGE: &str = "Page.Address";
 
-const AFTER_HELP: &str = concat!(
-    "\
+const AFTER_HELP: &str = "\
 What runs is what has an address in the settings:
   Serve.Address      clients of Ollama and OpenAI, as `sottovoce serve`: 127.0.0.1:11435 unless set
   Wyoming.Addresses  Home Assistant, as `sottovoce wyoming`: 127.0.0.1:10700 unless set
@@ -40,10 +37,7 @@ Examples:
   sottovoce up                                        until Ctrl-C
   SOTTOVOCE__SERVE__ADDRESS=127.0.0.1:8000 sottovoce up
   SOTTOVOCE__MCP__ADDRESS=127.0.0.1:8765 sottovoce up
-  curl http://127.0.0.1:11436/readyz
-",
-    servers::exit_codes!()
-);
+  curl http://127.0.0.1:11436/readyz";
 
 /// Runs the servers that the settings name, in one process
 ///
@@ -62,10 +56,9 @@ pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
         return Err(Failure::input("no server has an address", help));
     }
     let syncing = servers::Syncing::new(&config, &conversations)?;
-    let stop = CancellationToken::new();
-    let served = bound.serve(&config, conversations, syncing.metrics(), stop.clone());
-    let served = Box::pin(syncing.during(Box::pin(served)));
-    let ((), exit) = servers::until_stopped(&stop, served).await?;
+    let serve = |stop| bound.serve(&config, conversations, syncing.metrics(), stop);
+    let served = servers::until_stopped(|stop| Box::pin(syncing.during(Box::pin(serve(stop)))));
+    let ((), exit) = served.await?;
     Ok(exit)
 }
 
@@ -76,7 +69,6 @@ struct Bound {
     #[cfg(feature = "mcp")]
     mcp: Option<(sottovoce_mcp::http::Listening, Arc<sottovoce_mcp::Hub>)>,
     health: Option<Listening>,
-    #[cfg(feature = "page")]
     page: Option<sottovoce_page::Listening>,
 }
 
@@ -113,7 +105,6 @@ impl Bound {
             let listening = listen(address, serve::access(config, Vec::new())).await;
             health = Some(listening.map_err(|error| serve::failure(&error).of(UP))?);
         }
-        #[cfg(feature = "page")]
         let page = match servers::address(PAGE, config.page.address.as_deref())? {
             Some(address) => {
                 let page = sottovoce_page::Page::shared(Arc::clone(conversations));
@@ -128,7 +119,6 @@ impl Bound {
             #[cfg(feature = "mcp")]
             mcp,
             health,
-            #[cfg(feature = "page")]
             page,
         })
     }
@@ -138,7 +128,6 @@ impl Bound {
         let is_nothing = self.serve.is_none() && self.wyoming.is_none();
         #[cfg(feature = "mcp")]
         let is_nothing = is_nothing && self.mcp.is_none();
-        #[cfg(feature = "page")]
         let is_nothing = is_nothing && self.page.is_none();
         is_nothing
     }
@@ -164,10 +153,7 @@ impl Bound {
             output::note(&format!("health at http://{}", listening.address()));
             serve_health(listening, conversations, metrics, stop.clone(), done.clone())
         });
-        #[cfg(feature = "page")]
         let page = self.page.map(|listening| page::serve(listening, stop.clone()));
-        #[cfg(not(feature = "page"))]
-        let page: Option<std::future::Ready<()>> = None;
         let servers = async {
             tokio::join!(maybe(serve), maybe(wyoming), maybe(mcp), maybe(page));
             done.cancel();

@@ -48,7 +48,7 @@ enum Verb {
     Remove(RemoveArgs),
 }
 
-pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     match args.verb {
         Verb::Add(args) => add(session, args).await,
         Verb::Join(args) => join(session, args).await,

@@ -45,7 +45,6 @@ pub(super) fn bar() -> (ProgressBar, impl Fn(SyncProgress) + Send + Sync) {
 }
 
 /// A bar that shows the progress of a sync that is counted in records instead of bytes.
-#[cfg(feature = "team")]
 pub(super) fn records_bar() -> (ProgressBar, impl Fn(SyncProgress) + Send + Sync) {
     let bar = output::progress(None, "syncing");
     let shown = bar.clone();

@@ -45,7 +45,7 @@ pub(crate) struct Args {
 
     /// Goes on until Ctrl-C: soon after something was said here, and every minute while other devices are busy
     #[arg(long)]
-    watch: bool,
+    pub(super) watch: bool,
 
     /// Reads everything again that other devices have published; what is here stays
     #[arg(long, conflicts_with_all = ["watch", "mend"])]
@@ -73,13 +73,7 @@ enum Verb {
     Stop,
 }
 
-impl Args {
-    pub(crate) fn is_watching(&self) -> bool {
-        self.watch
-    }
-}
-
-pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     match args.action {
         Some(Verb::Init(args)) => init(session, args).await,
         Some(Verb::Status) => status(session).await,

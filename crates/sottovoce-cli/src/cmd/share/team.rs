@@ -3,7 +3,6 @@
 pub(crate) mod artifacts;
 mod link;
 mod members;
-#[cfg(feature = "team-server")]
 mod serve;
 
 use std::io::{self, Write};
@@ -51,7 +50,6 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    #[cfg(feature = "team-server")]
     Serve(serve::Args),
     Create(CreateArgs),
     Share(ShareArgs),
@@ -73,18 +71,12 @@ enum Verb {
 impl Args {
     /// Whether it goes on until it is stopped.
     pub(crate) fn is_server(&self) -> bool {
-        match &self.verb {
-            #[cfg(feature = "team-server")]
-            Verb::Serve(_) => true,
-            Verb::Sync(args) => args.is_watching(),
-            _ => false,
-        }
+        matches!(&self.verb, Verb::Serve(_) | Verb::Sync(SyncArgs { watch: true, .. }))
     }
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     match args.verb {
-        #[cfg(feature = "team-server")]
         Verb::Serve(args) => serve::run(session, args).await,
         Verb::Create(args) => create(session, args).await,
         Verb::Share(args) => share(session, args).await,
@@ -274,12 +266,6 @@ struct SyncArgs {
     /// Also fetches the contents of artifacts, which otherwise come when they are opened
     #[arg(long, conflicts_with = "watch")]
     artifacts: bool,
-}
-
-impl SyncArgs {
-    fn is_watching(&self) -> bool {
-        self.watch
-    }
 }
 
 async fn sync(session: &Session, args: SyncArgs) -> Outcome {
