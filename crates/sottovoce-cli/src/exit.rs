@@ -24,6 +24,11 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// The exit code of a command that found all as it should be, or not.
+    pub(crate) fn of(is_sound: bool) -> Self {
+        if is_sound { Self::Done } else { Self::Problems }
+    }
+
     /// All exit codes with their meanings, one a line, as helps end with them.
     pub(crate) fn table() -> String {
         let meanings = [

@@ -94,8 +94,5 @@ pub(crate) async fn attended<T>(
     work: impl AsyncFnOnce(&ProgressBar) -> T,
 ) -> Result<T, Failure> {
     let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
-    let bar = output::progress(total, what);
-    let done = interrupt.or(kept, work(&bar)).await;
-    bar.finish_and_clear();
-    done
+    interrupt.or(kept, output::with_bar(total, what, work)).await
 }

@@ -21,6 +21,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use cli::{Cli, Command, complete, help, mistyped, whose};
+use cmd::context::{Action, act};
 use exit::Outcome;
 use session::Session;
 use sottovoce::Scope;
@@ -105,11 +106,11 @@ async fn run(cli: Cli) -> Outcome {
         Command::Tail(args) => cmd::tail::run(&session, args).await,
         Command::Recall(args) => cmd::recall::run(&session, args).await,
         Command::Search(args) => cmd::search::run(&session, args).await,
-        Command::Clear(args) => cmd::clear::run(&session, &args).await,
+        Command::Clear(args) => act(&session, Some(Action::Clear(args))).await,
         Command::Persona(args) => cmd::persona::run(&session, args).await,
         Command::Context(args) => cmd::context::run(&session, args).await,
-        Command::Prune(args) => cmd::prune::run(&session, args).await,
-        Command::Compact(args) => cmd::compact::run(&session, args).await,
+        Command::Prune(args) => act(&session, Some(Action::Prune(args))).await,
+        Command::Compact(args) => act(&session, Some(Action::Compact(args))).await,
         Command::Snapshot(args) => cmd::snapshot::run(&session, args).await,
         Command::Artifact(args) => cmd::artifact::run(&session, args).await,
         Command::Forget(args) => cmd::forget::run(&session, args).await,

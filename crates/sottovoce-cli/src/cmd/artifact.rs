@@ -150,10 +150,10 @@ fn about(artifact: &Artifact) -> String {
 
 /// Opens the artifact with this id or abbreviation. One of a team comes from its server.
 async fn open(session: &Session, config: &Config, id: &str) -> Result<ArtifactContents, Failure> {
-    let store = FileConversationStore::clone(&*session.store_or_empty(config).await?);
+    let store = FileConversationStore::clone(&*session.store_or_empty().await?);
     #[cfg(feature = "share")]
     let conversations = session
-        .keys(config)
+        .keys()
         .and_then(|keys| Ok(OpenConversations::new(config.clone(), keys, session.clock())?))
         .ok();
     #[cfg(feature = "share")]
@@ -182,8 +182,7 @@ fn unreadable(artifact: &Artifact, error: std::io::Error) -> Failure {
 pub(crate) const SHORT: usize = 8;
 
 async fn list_here(session: &Session) -> Outcome {
-    let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
+    let store = session.store_or_empty().await?;
     list(session, &store).await
 }
 
@@ -201,7 +200,7 @@ pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Ou
         let names = ["id", "type", "size", "lines", "added", "name"];
         table::show(names, artifacts.iter().map(cells).collect())?;
     }
-    Ok(if findings.is_empty() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(findings.is_empty()))
 }
 
 fn cells(artifact: &Artifact) -> [Cell; 6] {
@@ -254,8 +253,7 @@ struct DeleteArgs {
 }
 
 async fn delete(session: &Session, args: DeleteArgs) -> Outcome {
-    let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
+    let store = session.store_or_empty().await?;
     let mut ids = BTreeSet::new();
     for id in &args.ids {
         ids.insert(find_artifact(&*store, id).await?);
@@ -333,8 +331,7 @@ pub(crate) struct AddSearchArgs {
 pub(crate) async fn add_search(session: &Session, args: AddSearchArgs) -> Outcome {
     let words = Zeroizing::new(output::one_line(args.query.join(" ").trim()));
     let query = search::parsed(&args.query)?;
-    let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
+    let store = session.store_or_empty().await?;
     let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
     let searching = recall.search(&query, session.thread.as_deref(), args.limit as usize);
     let found =

@@ -117,7 +117,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
     }
     let bad = report.0.iter().any(|line| line.state == State::Bad);
-    Ok(if bad { Exit::Problems } else { Exit::Done })
+    Ok(Exit::of(!bad))
 }
 
 /// All checks, without any output.
@@ -224,7 +224,7 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
         }
     }
     let mut understood = Understood::default();
-    let newest = match session.open(config).await {
+    let newest = match session.open().await {
         Ok(store) => {
             let newest = store.read_tail(1).await;
             if newest.is_ok() {

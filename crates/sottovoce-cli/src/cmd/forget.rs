@@ -10,7 +10,6 @@ use std::sync::Arc;
 use sottovoce::store::{ForgetReport, merged_ranges};
 use sottovoce::{Config, ConversationStore, Error, FileConversationStore, Scope, StoredMessage};
 
-use crate::cmd::conversations;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
@@ -58,9 +57,9 @@ pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
 
 pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     let config = session.config()?;
-    let store = session.store(&config).await?;
+    let store = session.store().await?;
     if args.all {
-        return forget_whole(session, &config, store, args.yes).await;
+        return forget_whole(session, config, store, args.yes).await;
     }
     if args.last {
         let newest = newest(&store, session.thread.as_deref()).await?;
@@ -214,8 +213,8 @@ async fn forget_whole(
     let nothing = match &what {
         What::All => {
             let plan = store.plan_forget_all().await?;
-            let is_gone = session.scope == Scope::Default
-                || !conversations::all(config)?.contains(&session.scope);
+            let is_gone =
+                session.scope == Scope::Default || !session.scopes(true)?.contains(&session.scope);
             plan.is_nothing() && (plan.keeps_context || is_gone)
         }
         What::Numbers(numbers) => numbers.is_empty(),

@@ -154,14 +154,13 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 
 /// Imports messages into the configured store, and shows the result.
 async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> Outcome {
-    let config = session.config()?;
     let system = imported.system;
     if dry_run {
-        let store = session.store_or_empty(&config).await?;
+        let store = session.store_or_empty().await?;
         let report = imported.preview(&store).await?;
         return tell(session, system, &report, dry_run);
     }
-    let store = session.store_or_make(&config).await?;
+    let store = session.store_or_make().await?;
     let work = async |bar: &_| imported.import_into(&store, output::moving(bar)).await;
     let report = attended("keeping", Some(0), IMPORTED, work).await??;
     let exit = tell(session, system, &report, dry_run)?;
@@ -183,7 +182,7 @@ fn tell(session: &Session, system: &'static str, report: &ImportReport, dry_run:
         list(refused)?;
         output::line(in_words(report, dry_run))?;
     }
-    Ok(if refused.is_empty() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(refused.is_empty()))
 }
 
 /// Shows people the first refused files.
@@ -276,8 +275,8 @@ async fn import_backup(session: &Session, args: BackupArgs) -> Outcome {
             backup = backup.key(key);
         }
     }
-    let config = Arc::new(session.config()?);
-    let keys = session.stores_or_make(&config)?.keys();
+    let config = Arc::new(session.config()?.clone());
+    let keys = session.stores_or_make()?.keys();
     backup = keys.iter().cloned().fold(backup, Backup::key);
     let clock = session.clock();
     let open: OpenStore = Box::new(move |scope: Scope| {

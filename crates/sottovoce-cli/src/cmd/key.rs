@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sottovoce::admin::{StoreKey, store_exists, store_keys};
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, EncryptionKey, Error};
+use sottovoce::{EncryptionKey, Error};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BAD, DIM, GOOD, WARN, object};
@@ -63,7 +63,7 @@ fn check(session: &Session, args: CheckArgs) -> Outcome {
     let config = session.config()?;
     let root = config.storage_root()?;
     let keys = match args.key_file {
-        None => session.known_keys(&config)?.ok_or(Failure::Nothing { folder: root.clone() })?,
+        None => session.known_keys()?.ok_or(Failure::Nothing { folder: root.clone() })?,
         Some(path) => {
             let reason = "there is no such file";
             let missing = || Error::KeyFile { path: path.clone(), reason };
@@ -128,20 +128,17 @@ fn export(session: &Session, args: ExportArgs) -> Outcome {
     let config = session.config()?;
     let root = config.storage_root()?;
     if let Some(file) = &args.to {
-        private_file::check(file, false, &config)?;
+        private_file::check(file, session)?;
     }
     let nothing = || Failure::Nothing { folder: root.clone() };
-    let keys = session.known_keys(&config)?.ok_or_else(nothing)?;
+    let keys = session.known_keys()?.ok_or_else(nothing)?;
     let keys = of_store(&root, &keys)?;
     let key = keys.first().ok_or_else(nothing)?;
     let text = key.export().ok_or_else(|| wrong(&root, key))?;
     if let Some(file) = args.to {
         let exported = EncryptionKey::from_hex(&text).ok_or(Error::NoKey)?;
         if !exported.write_file(&file)? {
-            return Err(Failure::input(
-                format!("{} already exists", file.display()),
-                "name a file that does not exist; nothing is overwritten",
-            ));
+            return Err(private_file::is_there(&file));
         }
         return session.tell(object!("id": key.id(), "file": file), || {
             let (id, file) = (key.id(), file.display());
@@ -184,9 +181,9 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn init(session: &Session, args: &InitArgs) -> Outcome {
-    let mut config = session.config()?;
+    let config = session.config()?;
     if args.passphrase {
-        return of_passphrase(session, &mut config);
+        return of_passphrase(session);
     }
     if let ConfiguredKey::Secret { from, .. } = &config.key {
         return Err(Failure::input(
@@ -207,7 +204,8 @@ pub(crate) fn init(session: &Session, args: &InitArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn of_passphrase(session: &Session, config: &mut Config) -> Outcome {
+fn of_passphrase(session: &Session) -> Outcome {
+    let mut config = session.config()?.clone();
     let root = config.storage_root()?;
     if store_exists(&root)? {
         return Err(Failure::input(

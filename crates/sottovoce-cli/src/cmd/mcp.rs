@@ -50,12 +50,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let token = config.mcp.token.is_some();
         return client_config::print(session.config_file.as_deref(), args.http, token);
     }
-    let conversations = servers::conversations(session, &config).await?;
+    let conversations = servers::conversations(session).await?;
     let hub = Hub::new(Arc::clone(&conversations))?;
     if let Some(address) = args.http {
-        let listening = listen(&config, address, args.allow_host).await?;
+        let listening = listen(config, address, args.allow_host).await?;
         let serve = |stop| serve(listening, hub, stop);
-        return servers::serve_and_sync(&config, &conversations, serve).await;
+        return servers::serve_and_sync(&conversations, serve).await;
     }
     let (served, exit) = servers::until_stopped(|stop| serve_stdio(hub, stop)).await?;
     served.map(|()| exit).map_err(|error| failure(&error))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sottovoce::config::{ConfiguredKey, OpenConversations};
-use sottovoce::{Config, with_causes};
+use sottovoce::with_causes;
 use sottovoce_page::{Advice, Check, CheckState, Listening, Page, PageError};
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +71,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if let Ok(keys) = config.encryption_keys() {
         OpenConversations::new(config.clone(), keys, session.clock())?.check().await?;
     }
-    let listening = listen(session, &config, page, args.addr, args.allow_host).await?;
+    let listening = listen(session, page, args.addr, args.allow_host).await?;
     let link = listening.link().map_err(|error| failure(&error))?;
     output::note(&format!("the page is at {}", listening.address()));
     output::line(&link)?;
@@ -103,11 +103,11 @@ pub(crate) async fn serve(listening: Listening, stop: CancellationToken) {
 /// Binds an address for the page, as configured.
 pub(crate) async fn listen(
     session: &Session,
-    config: &Config,
     page: Page,
     address: SocketAddr,
     allow_host: Vec<String>,
 ) -> Result<Listening, Failure> {
+    let config = session.config()?;
     let hosts = servers::listed(&config.page.hosts).map(str::to_owned);
     let advice = Advice { error: advice::help, finding: advice::advice };
     let checking = Arc::new(Session { unattended: true, ..session.clone() });

@@ -58,7 +58,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let leave = args.leave_unreadable;
     let _alone = alone(&root)?;
-    let target = Target::prepare(session, &config, args)?;
+    let target = Target::prepare(session, config, args)?;
     let mut from = target.from.iter().cloned();
     let Some(first) = from.next() else {
         return Err(sottovoce::Error::NoKey.into());
@@ -69,7 +69,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let (rekeyed, stopped) = watched(rekey, root).await?;
     let done = !stopped && rekeyed.kept.is_empty();
     if done {
-        target.settle(&config)?;
+        target.settle(config)?;
     }
     if session.json {
         FindingRow::all(&rekeyed.left).iter().try_for_each(output::json)?;
@@ -81,7 +81,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     } else {
         tell(&rekeyed, done)?;
         if done {
-            target.tell(&config);
+            target.tell(config);
         }
     }
     Ok(match (done, stopped) {

@@ -53,11 +53,11 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let Some(address) = address else {
         return Err(Failure::input("Serve.Address names no address", "name one with --addr"));
     };
-    let conversations = servers::conversations(session, &config).await?;
-    let listening = self::listen(session, &config, address, args.allow_host).await?;
+    let conversations = servers::conversations(session).await?;
+    let listening = self::listen(session, address, args.allow_host).await?;
     let hub = Hub::new(Arc::clone(&conversations))?;
-    let serve = |stop| serve(&config, listening, hub, stop);
-    servers::serve_and_sync(&config, &conversations, serve).await
+    let serve = |stop| serve(config, listening, hub, stop);
+    servers::serve_and_sync(&conversations, serve).await
 }
 
 /// Serves until `stop` is cancelled. Says where clients find it.
@@ -75,10 +75,10 @@ pub(crate) fn serve(
 /// Binds an address for clients, as configured.
 pub(crate) async fn listen(
     session: &Session,
-    config: &Config,
     address: SocketAddr,
     allow_host: Vec<String>,
 ) -> Result<Listening, Failure> {
+    let config = session.config()?;
     let settings = &config.serve;
     let mut access = access(config, allow_host).unnamed(session.scope.clone());
     if let Some(file) = &settings.keys_file {

@@ -9,19 +9,18 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce::Config;
 use sottovoce::config::OpenConversations;
 use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "mcp")]
 use crate::cmd::mcp;
+#[cfg(feature = "share")]
+pub(crate) use crate::cmd::share::background::Syncing;
 use crate::cmd::{page, serve, up, wyoming};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
-#[cfg(feature = "share")]
-pub(crate) use crate::cmd::share::background::Syncing;
 #[cfg(not(feature = "share"))]
 pub(crate) use unshared::Syncing;
 
@@ -51,12 +50,9 @@ pub(crate) async fn run(session: &Session, command: Command) -> Outcome {
 }
 
 /// The open conversations of a server. Makes the key on first use, and refuses another store's.
-pub(crate) async fn conversations(
-    session: &Session,
-    config: &Config,
-) -> Result<Arc<OpenConversations>, Failure> {
-    let keys = session.stores_or_make(config)?.keys();
-    let conversations = OpenConversations::new(config.clone(), keys, session.clock())?;
+pub(crate) async fn conversations(session: &Session) -> Result<Arc<OpenConversations>, Failure> {
+    let keys = session.stores_or_make()?.keys();
+    let conversations = OpenConversations::new(session.config()?.clone(), keys, session.clock())?;
     conversations.check().await?;
     #[cfg(not(feature = "share"))]
     unshared::warn_if_shared(&conversations).await?;
@@ -67,11 +63,10 @@ pub(crate) async fn conversations(
 
 /// Runs a server of these conversations to its end, and syncs them meanwhile.
 pub(crate) async fn serve_and_sync<F: Future<Output = ()>>(
-    config: &Config,
     conversations: &Arc<OpenConversations>,
     serve: impl FnOnce(CancellationToken) -> F,
 ) -> Outcome {
-    let syncing = Syncing::new(config, conversations)?;
+    let syncing = Syncing::new(conversations)?;
     let ((), exit) = until_stopped(|stop| syncing.during(serve(stop))).await?;
     Ok(exit)
 }
@@ -122,10 +117,7 @@ pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The address in a setting. An empty text, which the environment may give, is none.
-pub(crate) fn address(
-    setting: &str,
-    text: Option<&str>,
-) -> Result<Option<SocketAddr>, Failure> {
+pub(crate) fn address(setting: &str, text: Option<&str>) -> Result<Option<SocketAddr>, Failure> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
     parse_address(text).map(Some).map_err(|reason| unusable(setting, reason))
 }

@@ -15,7 +15,6 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sottovoce::Config;
 use sottovoce::config::OpenConversations;
 use sottovoce_sync::{OpenRemote, SyncError, Syncer};
 use zeroize::Zeroizing;
@@ -60,12 +59,12 @@ fn conversations(
     session: &Session,
     makes: bool,
 ) -> Result<Option<Arc<OpenConversations>>, Failure> {
-    let config = session.config()?;
     let keys = match makes {
-        true => Some(session.stores_or_make(&config)?.keys()),
-        false => session.known_keys(&config)?,
+        true => Some(session.stores_or_make()?.keys()),
+        false => session.known_keys()?,
     };
-    let open = keys.map(|keys| OpenConversations::new(config, keys, session.clock()));
+    let config = session.config()?;
+    let open = keys.map(|keys| OpenConversations::new(config.clone(), keys, session.clock()));
     Ok(open.transpose()?)
 }
 
@@ -90,8 +89,8 @@ struct Target {
 
 impl Target {
     /// Refuses a file that cannot be written, before anything is done.
-    fn check(&self, config: &Config) -> Result<(), Failure> {
-        self.to.iter().try_for_each(|file| private_file::check(file, false, config).map(drop))
+    fn check(&self, session: &Session) -> Result<(), Failure> {
+        self.to.iter().try_for_each(|file| private_file::check(file, session).map(drop))
     }
 
     /// The text, or the file that it is in, as JSON.
@@ -100,9 +99,9 @@ impl Target {
     }
 
     /// Writes the text to its file. Whether there is none, so that it is shown.
-    fn write(&self, what: &str, text: &str, config: &Config) -> Result<bool, Failure> {
+    fn write(&self, what: &str, text: &str, session: &Session) -> Result<bool, Failure> {
         let Some(file) = &self.to else { return Ok(true) };
-        let mut new = PrivateFile::begin(file, false, config)?;
+        let mut new = PrivateFile::begin(file, session)?;
         // Not as one text, since that copy would not be wiped.
         let written = new.file.write_all(text.as_bytes()).and_then(|()| new.file.write_all(b"\n"));
         written.map_err(|error| new.unwritable(&error))?;

@@ -39,8 +39,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let help = "open `sottovoce page`: under Numbers, it draws messages and tokens over time";
         return Err(Failure::input("stats draws no pictures", help));
     }
-    let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
+    let store = session.store_or_empty().await?;
     let stats = store.stats().await?;
     let work = async |bar: &_| Tally::of(&store, bar).await;
     let tally = attended("counting", Some(stats.message_count), "", work).await??;

@@ -49,14 +49,14 @@ pub(crate) struct Args {}
 
 pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
     let config = session.config()?;
-    let conversations = servers::conversations(session, &config).await?;
-    let bound = Box::pin(Bound::bind(session, &config, &conversations)).await?;
+    let conversations = servers::conversations(session).await?;
+    let bound = Box::pin(Bound::bind(session, &conversations)).await?;
     if bound.is_nothing() {
         let help = "set Serve.Address, Wyoming.Addresses, Mcp.Address or Page.Address";
         return Err(Failure::input("no server has an address", help));
     }
-    let syncing = servers::Syncing::new(&config, &conversations)?;
-    let serve = |stop| bound.serve(&config, conversations, syncing.metrics(), stop);
+    let syncing = servers::Syncing::new(&conversations)?;
+    let serve = |stop| bound.serve(config, conversations, syncing.metrics(), stop);
     let served = servers::until_stopped(|stop| Box::pin(syncing.during(Box::pin(serve(stop)))));
     let ((), exit) = served.await?;
     Ok(exit)
@@ -75,17 +75,16 @@ struct Bound {
 impl Bound {
     async fn bind(
         session: &Session,
-        config: &Config,
         conversations: &Arc<OpenConversations>,
     ) -> Result<Self, Failure> {
+        let config = session.config()?;
         let (mut serve, mut health) = (None, None);
         if let Some(address) = servers::address(SERVE, config.serve.address.as_deref())? {
-            let listening = serve::listen(session, config, address, Vec::new()).await;
+            let listening = serve::listen(session, address, Vec::new()).await;
             let listening = listening.map_err(|failure| failure.of(SERVE))?;
             serve = Some((listening, Hub::new(Arc::clone(conversations))?));
         }
-        let wyoming =
-            Box::pin(wyoming::Bound::bind(session, config, wyoming::Args::default())).await;
+        let wyoming = Box::pin(wyoming::Bound::bind(session, wyoming::Args::default())).await;
         let wyoming = wyoming.map_err(|failure| failure.of(WYOMING))?;
         #[cfg(feature = "mcp")]
         let mcp = match servers::address(MCP, config.mcp.address.as_deref())? {
@@ -108,7 +107,7 @@ impl Bound {
         let page = match servers::address(PAGE, config.page.address.as_deref())? {
             Some(address) => {
                 let page = sottovoce_page::Page::shared(Arc::clone(conversations));
-                let listening = page::listen(session, config, page, address, Vec::new()).await;
+                let listening = page::listen(session, page, address, Vec::new()).await;
                 Some(listening.map_err(|failure| failure.of(PAGE))?)
             }
             None => None,

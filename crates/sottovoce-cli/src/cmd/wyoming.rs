@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use sottovoce::config::OpenConversations;
-use sottovoce::{Config, Scope, with_causes};
+use sottovoce::{Scope, with_causes};
 use sottovoce_wyoming::{Access, Agent, ListenError, Listening, Phrases, Rooms, listen, serve};
 use tokio_util::sync::CancellationToken;
 
@@ -94,14 +94,13 @@ fn split(text: &str, wanted: &str) -> Result<(String, String), String> {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
-    let conversations = servers::conversations(session, &config).await?;
-    let Some(bound) = Bound::bind(session, &config, args).await? else {
+    let conversations = servers::conversations(session).await?;
+    let Some(bound) = Bound::bind(session, args).await? else {
         let what = "Wyoming.Addresses names no address";
         return Err(Failure::input(what, "name one with --addr"));
     };
     let serve = |stop| bound.serve(Arc::clone(&conversations), stop);
-    servers::serve_and_sync(&config, &conversations, serve).await
+    servers::serve_and_sync(&conversations, serve).await
 }
 
 /// An agent that is bound to its addresses but does not answer yet.
@@ -114,12 +113,8 @@ pub(crate) struct Bound {
 
 impl Bound {
     /// Binds the addresses that are configured, or those of the command line; `None` if there are none.
-    pub(crate) async fn bind(
-        session: &Session,
-        config: &Config,
-        args: Args,
-    ) -> Result<Option<Self>, Failure> {
-        let settings = &config.wyoming;
+    pub(crate) async fn bind(session: &Session, args: Args) -> Result<Option<Self>, Failure> {
+        let settings = &session.config()?.wyoming;
         let mut addresses = args.addr;
         if addresses.is_empty() {
             let configured = settings.addresses.as_deref().unwrap_or_default();
@@ -144,7 +139,8 @@ impl Bound {
         let access = Access::default().allow(allowed);
         let listening = listen(addresses, access).await.map_err(|error| failure(&error))?;
         let announces = settings.announce || args.announce;
-        let announcement = announces.then(|| Announcement::make(listening.addresses())).transpose()?;
+        let announcement =
+            announces.then(|| Announcement::make(listening.addresses())).transpose()?;
         Ok(Some(Self { listening, rooms, phrases, announcement }))
     }
 

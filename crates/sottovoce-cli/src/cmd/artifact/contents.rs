@@ -101,9 +101,8 @@ pub(crate) async fn add(session: &Session, args: AddArgs) -> Outcome {
         new = new.mime_type(mime_type);
     }
 
-    let config = session.config()?;
     let mut interrupt = Interrupt::listen()?;
-    let store = session.store_or_make(&config).await?;
+    let store = session.store_or_make().await?;
     let bar = output::progress(opened.size, "adding");
     let content = Box::new(Guarded::new(opened.content, args.max_size, &bar, &watch));
     let added = source::add(&store, new, content, &watch, &mut interrupt).await;
@@ -183,11 +182,11 @@ pub(crate) struct ExportArgs {
 
 pub(crate) async fn export(session: &Session, args: ExportArgs) -> Outcome {
     let config = session.config()?;
-    let contents = open(session, &config, &args.id).await?;
+    let contents = open(session, config, &args.id).await?;
     let artifact = contents.artifact().clone();
     let is_output = args.file == Path::new("-");
     if !is_output {
-        private_file::check(&args.file, false, &config)?;
+        private_file::check(&args.file, session)?;
     }
     let deed = "write an artifact in the clear, where the key does not protect it";
     let question = "Write it in the clear? Whoever gets the copy can read it without the key.";
@@ -202,7 +201,7 @@ pub(crate) async fn export(session: &Session, args: ExportArgs) -> Outcome {
     let mut interrupt = Interrupt::listen()?;
     let file = match is_output {
         true => None,
-        false => Some(PrivateFile::begin(&args.file, false, &config)?),
+        false => Some(PrivateFile::begin(&args.file, session)?),
     };
     let watch = Arc::new(Watch::default());
     let bar = output::progress(Some(artifact.size), "exporting");
@@ -301,7 +300,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<Bytes, String> {
 
 pub(crate) async fn show(session: &Session, args: ShowArgs) -> Outcome {
     let config = session.config()?;
-    let mut contents = open(session, &config, &args.id).await?;
+    let mut contents = open(session, config, &args.id).await?;
     let artifact = contents.artifact().clone();
     let Bytes { first, last } = args.bytes.unwrap_or(Bytes { first: 0, last: u64::MAX });
     if first > 0 && first >= artifact.size {

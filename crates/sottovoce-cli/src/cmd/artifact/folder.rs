@@ -62,8 +62,7 @@ pub(crate) async fn add_folder(session: &Session, args: AddFolderArgs) -> Outcom
     let Tree { lines, files, size, left_out, .. } = &tree;
     let shown = format!("{}, {}", output::counted(*files, "file"), byte_size(*size));
     let text = format!("{}/  {shown}\n{}", name.trim_end_matches('/'), lines.as_str());
-    let config = session.config()?;
-    let store = session.store_or_make(&config).await?;
+    let store = session.store_or_make().await?;
     let new = NewArtifact::new(ArtifactKind::Folder, name.as_str());
     let content = Cursor::new(Wiped(Zeroizing::new(text)));
     let added = store.add_artifact(new, Box::new(content)).await?;

@@ -90,13 +90,9 @@ pub(super) struct Total {
 /// Imports each conversation into its scope, and shows the result.
 async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishes) -> Outcome {
     let Wishes { dry_run, skip_expired, limits } = wishes;
-    let config = session.config()?;
     let is_empty = found.conversations.is_empty() && found.presets.presets.is_empty();
-    let stores = if dry_run || is_empty {
-        session.stores_or_empty(&config)?
-    } else {
-        session.stores_or_make(&config)?
-    };
+    let stores =
+        if dry_run || is_empty { session.stores_or_empty()? } else { session.stores_or_make()? };
     let mut total = Total {
         system: found.system,
         dry_run,
@@ -150,7 +146,7 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
 pub(super) fn finish(session: &Session, mut total: Total, refused: &[Refusal]) -> Outcome {
     total.refused = refused.len();
     end(session, &total, refused)?;
-    Ok(if refused.is_empty() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(refused.is_empty()))
 }
 
 /// Whether no two conversations go into one scope, where the first has to come first.

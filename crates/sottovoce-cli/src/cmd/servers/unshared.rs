@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use sottovoce::Scope;
 use sottovoce::config::OpenConversations;
 use sottovoce::exchange::{Sharing, read_state};
-use sottovoce::{Config, Scope};
 use sottovoce_serve::MoreMetrics;
 
 use crate::exit::Failure;
@@ -14,7 +14,7 @@ use crate::output;
 pub(crate) struct Syncing;
 
 impl Syncing {
-    pub(crate) fn new(_: &Config, _: &Arc<OpenConversations>) -> Result<Self, Failure> {
+    pub(crate) fn new(_: &Arc<OpenConversations>) -> Result<Self, Failure> {
         Ok(Self)
     }
 

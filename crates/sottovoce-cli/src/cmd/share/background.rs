@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce::Config;
 use sottovoce::config::OpenConversations;
 use sottovoce_serve::MoreMetrics;
 use sottovoce_sync::{Background, Repeated};
@@ -22,10 +21,8 @@ pub(crate) struct Syncing {
 
 impl Syncing {
     /// Syncs these conversations as the settings say. Nothing happens yet.
-    pub(crate) fn new(
-        config: &Config,
-        conversations: &Arc<OpenConversations>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(conversations: &Arc<OpenConversations>) -> Result<Self, Failure> {
+        let config = conversations.config();
         let interval = Duration::from_secs(config.sync.interval_seconds);
         if interval.is_zero() {
             return Ok(Self { devices: None, teams: None });

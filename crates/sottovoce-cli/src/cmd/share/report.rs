@@ -83,7 +83,7 @@ pub(super) fn show(session: &Session, report: &SyncReport) -> Outcome {
             output::warning(&problem.to_string());
         }
     }
-    Ok(if report.problems.is_empty() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(report.problems.is_empty()))
 }
 
 fn in_words(report: &SyncReport) -> String {

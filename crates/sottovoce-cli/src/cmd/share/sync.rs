@@ -85,9 +85,9 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
 
 async fn sync(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
-    let syncer = syncer(session, args.credentials.remote(&config)?)?;
+    let syncer = syncer(session, args.credentials.remote(config)?)?;
     if args.watch {
-        return watch_store(session, &config, syncer).await;
+        return watch_store(session, config, syncer).await;
     }
     once(session, &syncer, args.from_start, args.mend).await
 }

@@ -81,7 +81,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         Some(folder) => folder.clone(),
         None => default_data()?,
     };
-    let credentials = args.credentials.read(&config)?;
+    let credentials = args.credentials.read(config)?;
     let named = args.database.as_deref().or(credentials.get(&["DATABASE_URL"]));
     let database = match named {
         Some(database) => database.to_owned(),
@@ -99,7 +99,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
                 .map_err(|error| Failure::input(error, "name a folder with --objects"))?
         }
     };
-    let objects = args.credentials.remote(&config)?(&objects)?;
+    let objects = args.credentials.remote(config)?(&objects)?;
     let given = credentials.get(&["OPERATOR_TOKEN"]);
     let operator = match given {
         Some(token) => token.parse().map_err(|error: NotASecret| {
