@@ -116,7 +116,7 @@ pub(crate) enum Command {
     Models,
     #[cfg(feature = "servers")]
     #[command(flatten)]
-    Server(cmd::servers::Command),
+    Server(Server),
     Init(cmd::key::InitArgs),
     Key(cmd::key::Args),
     Rekey(cmd::rekey::Args),
@@ -128,11 +128,23 @@ pub(crate) enum Command {
     Man(cmd::man::Args),
 }
 
+/// The commands that serve others until they are stopped.
+#[cfg(feature = "servers")]
+#[derive(Subcommand)]
+pub(crate) enum Server {
+    Up(cmd::up::Args),
+    #[cfg(feature = "mcp")]
+    Mcp(cmd::mcp::Args),
+    Serve(cmd::serve::Args),
+    Wyoming(cmd::wyoming::Args),
+    Page(cmd::page::Args),
+}
+
 impl Command {
     /// Whether the command reads standard input until it ends.
     pub(crate) fn reads_input(&self) -> bool {
         #[cfg(feature = "mcp")]
-        return matches!(self, Self::Server(cmd::servers::Command::Mcp(_)));
+        return matches!(self, Self::Server(Server::Mcp(_)));
         #[cfg(not(feature = "mcp"))]
         false
     }

@@ -1,6 +1,7 @@
 //! Signals that stop the program.
 
 use std::io;
+use std::pin::pin;
 
 use indicatif::ProgressBar;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -69,6 +70,23 @@ impl Interrupt {
             _ = self.interrupt.recv() => StopRequest::Interrupt,
             _ = self.terminate.recv() => StopRequest::Terminate,
             _ = hangup => StopRequest::Terminate,
+        }
+    }
+
+    /// The result of this work, which `stop` asks to end early when a signal comes.
+    pub(crate) async fn or_stop<T>(
+        &mut self,
+        stop: impl FnOnce(),
+        work: impl Future<Output = T>,
+    ) -> T {
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            _ = self.heard() => {
+                stop();
+                work.await
+            }
+            done = &mut work => done,
         }
     }
 

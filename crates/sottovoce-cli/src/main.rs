@@ -20,6 +20,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+#[cfg(feature = "servers")]
+use cli::Server;
 use cli::{Cli, Command, complete, help, mistyped, whose};
 use cmd::context::{Action, act};
 use exit::Outcome;
@@ -128,13 +130,25 @@ async fn run(cli: Cli) -> Outcome {
         Command::Repair(args) => cmd::repair::run(&session, args).await,
         Command::Models => cmd::models::run(&session).await,
         #[cfg(feature = "servers")]
-        Command::Server(command) => Box::pin(cmd::servers::run(&session, command)).await,
+        Command::Server(command) => Box::pin(serve(&session, command)).await,
         Command::Init(args) => cmd::key::init(&session, &args),
-        Command::Key(args) => cmd::key::run(&session, args),
+        Command::Key(args) => cmd::key::run(&session, args).await,
         Command::Rekey(args) => cmd::rekey::run(&session, args).await,
         Command::Doctor(args) => cmd::doctor::run(&session, args).await,
         Command::Config => cmd::config::run(&session),
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),
+    }
+}
+
+#[cfg(feature = "servers")]
+async fn serve(session: &Session, server: Server) -> Outcome {
+    match server {
+        Server::Up(args) => cmd::up::run(session, args).await,
+        #[cfg(feature = "mcp")]
+        Server::Mcp(args) => cmd::mcp::run(session, args).await,
+        Server::Serve(args) => cmd::serve::run(session, args).await,
+        Server::Wyoming(args) => cmd::wyoming::run(session, args).await,
+        Server::Page(args) => cmd::page::run(session, args).await,
     }
 }

@@ -9,33 +9,18 @@ use crate::cli::STYLES;
 use crate::exit::Exit;
 
 /// Every visible command, in its group.
-const GROUPS: [(&str, &[&str]); 8] = [
-    ("Talk", &["ask", "chat", "prompt", "models"]),
+const GROUPS: [(&str, &str); 8] = [
+    ("Talk", "ask chat prompt models"),
     (
         "Remember",
-        &[
-            "append",
-            "tail",
-            "recall",
-            "search",
-            "context",
-            "persona",
-            "conversations",
-            "scopes",
-            "stats",
-            "artifact",
-            "snapshot",
-        ],
+        "append tail recall search context persona conversations scopes stats artifact snapshot",
     ),
-    ("Forget", &["clear", "prune", "compact", "forget", "settings", "cleanup"]),
-    ("Back up", &["export", "key"]),
-    ("Share", &["sync", "device", "team"]),
-    (
-        "Look after",
-        &["doctor", "verify", "repair", "pack", "init", "rekey", "config", "completions", "help"],
-    ),
-    ("Import", &["import"]),
-    ("Serve", &["page", "up", "serve", "wyoming", "mcp"]),
+    ("Forget", "clear prune compact forget settings cleanup"),
+    ("Back up", "export key"),
+    ("Share", "sync device team"),
+    ("Look after", "doctor verify repair pack init rekey config completions help"),
+    ("Import", "import"),
+    ("Serve", "page up serve wyoming mcp"),
 ];
 
 /// The command line with its commands in groups.
@@ -62,15 +47,15 @@ fn template(command: &Command) -> StyledStr {
     let mut template = String::from("{before-help}{about-with-newline}\n{usage-heading} {usage}\n");
     for (group, names) in GROUPS {
         // Of a group that was not built in, nothing is said.
-        if !names.iter().any(|name| command.find_subcommand(name).is_some()) {
+        if !names.split(' ').any(|name| command.find_subcommand(name).is_some()) {
             continue;
         }
         let _ = write!(template, "\n{header}{group}:{header:#}\n");
-        for name in names {
+        for name in names.split(' ') {
             // Commands that were not built in are left out.
             let about = match command.find_subcommand(name) {
                 Some(below) => below.get_about().map(ToString::to_string).unwrap_or_default(),
-                None if *name == "help" => "Prints the help of a command".to_owned(),
+                None if name == "help" => "Prints the help of a command".to_owned(),
                 None => continue,
             };
             let _ = writeln!(template, "  {literal}{name:<width$}{literal:#}  {about}");
@@ -88,14 +73,14 @@ mod tests {
     #[test]
     fn every_command_stands_in_one_group_and_every_group_has_one() {
         let command = crate::cli::Cli::command();
-        let listed = || GROUPS.iter().flat_map(|(_, names)| *names);
+        let listed = || GROUPS.iter().flat_map(|(_, names)| names.split(' '));
         for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
             let name = below.get_name();
-            assert_eq!(listed().filter(|listed| **listed == name).count(), 1, "{name}");
+            assert_eq!(listed().filter(|listed| *listed == name).count(), 1, "{name}");
             assert!(below.get_about().is_some(), "{name}");
         }
         for (group, names) in GROUPS {
-            let has = names.iter().any(|name| command.find_subcommand(name).is_some());
+            let has = names.split(' ').any(|name| command.find_subcommand(name).is_some());
             let is_built_in = match group {
                 "Serve" => cfg!(feature = "servers"),
                 "Share" => cfg!(feature = "share"),

@@ -1,6 +1,6 @@
 //! `sottovoce export`
 
-use std::io::{self, IsTerminal};
+use std::io::{self};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -101,8 +101,17 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let Some(keys) = args.keys.read()? else { return Ok(Exit::Interrupted) };
     let is_plain = !args.sealed && keys.is_empty();
-    if is_plain && !args.yes && !confirmed(session, &args.file)? {
-        output::note("nothing was written");
+    let deed = "write messages as plain text, which --sealed does not";
+    let question = "Write it unencrypted?";
+    let warn = async || {
+        output::warning(&format!(
+            "{} will hold messages as plain text, readable by anyone with access to it",
+            args.file.display()
+        ));
+        Ok(())
+    };
+    let yes = args.yes || !is_plain;
+    if !session.agrees(yes, deed, question, "nothing was written", warn).await? {
         return Ok(Exit::Done);
     }
     let key = keys.first().map(|key| key.as_str());
@@ -154,20 +163,6 @@ fn form(args: &Args) -> ExportForm {
         Form::Json => ExportForm::Json,
         Form::Markdown => ExportForm::Markdown,
     }
-}
-
-fn confirmed(session: &Session, file: &Path) -> Result<bool, Failure> {
-    if session.json || !io::stdin().is_terminal() {
-        return Err(Failure::input(
-            "this would write messages as plain text",
-            "confirm with --yes, or use --sealed for a backup",
-        ));
-    }
-    output::warning(&format!(
-        "{} will hold messages as plain text, readable by anyone with access to it",
-        file.display()
-    ));
-    Ok(output::confirmed("Write it unencrypted?")?)
 }
 
 fn tell(session: &Session, args: &Args, exported: &Exported) -> io::Result<()> {

@@ -15,7 +15,9 @@ use sottovoce::{EncryptionKey, Error, Scope};
 use sottovoce_import::{ChorusDatabase, LlmGeneratorDatabase};
 use sottovoce_import::{DiscordFolder, ElaraFolder, JsonLines, MimirFolder, OpenAiExport, Reader};
 
-use conversations::{Limits, Total, Wishes, check, finish, import_all, tell_conversation};
+use conversations::{
+    Limits, Total, Wishes, add, check, finish, import_all, tell_conversation, verb,
+};
 
 use crate::cmd::recall::understand_import;
 use crate::exit::{Exit, Failure, Outcome};
@@ -215,17 +217,16 @@ fn list_json(refused: &[Refusal]) -> std::io::Result<()> {
 }
 
 fn in_words(report: &ImportReport, dry_run: bool) -> String {
-    let verb = if dry_run { "would import" } else { "imported" };
-    let mut words = format!("{BOLD}{verb} {}{BOLD:#}", output::messages(report.taken));
-    for (number, what) in [
-        (report.already_there, "already there"),
-        (report.forgotten, "forgotten here"),
-        (report.refused.len(), "refused"),
-    ] {
-        if number > 0 {
-            words.push_str(&format!(", {number} {what}"));
-        }
-    }
+    let messages = output::messages(report.taken);
+    let mut words = format!("{BOLD}{} {messages}{BOLD:#}", verb(dry_run));
+    add(
+        &mut words,
+        &[
+            (report.already_there, "already there"),
+            (report.forgotten, "forgotten here"),
+            (report.refused.len(), "refused"),
+        ],
+    );
     words.push_str(&passed_over(&report.passed_over));
     let forms: Vec<_> =
         report.forms.iter().map(|(form, number)| format!("{number} {form}")).collect();
@@ -374,19 +375,10 @@ pub(crate) struct ElaraArgs {
 }
 
 async fn import_elara(session: &Session, args: ElaraArgs) -> Outcome {
-    let path = match args.dir {
-        Some(path) => path,
-        None => usual()?,
-    };
-    let mut folder = ElaraFolder::new(path);
-    let Some(keys) = args.keys.read()? else {
-        return Ok(Exit::Interrupted);
-    };
-    for key in keys {
-        folder = folder.key(&key);
-    }
-    let imported = read(folder).await?;
-    keep(session, imported, args.dry_run).await
+    let path = args.dir.map_or_else(usual, Ok)?;
+    let Some(keys) = args.keys.read()? else { return Ok(Exit::Interrupted) };
+    let folder = keys.iter().fold(ElaraFolder::new(path), |folder, key| folder.key(key));
+    keep(session, read(folder).await?, args.dry_run).await
 }
 
 /// Reads a source with a progress bar. Listens for signals, so that a private copy of the source is removed before the
@@ -454,16 +446,16 @@ async fn import_jsonl(session: &Session, args: JsonlArgs) -> Outcome {
     if args.at_now {
         lines = lines.said_at(session.clock().now().timestamp());
     }
-    let bar = output::progress(total, "reading");
-    let progress = output::moving(&bar);
     // Standard input cannot be left while it is read, so a signal ends the process.
-    let imported = lines
-        .read(move |done| {
+    let work = async |bar: &_| {
+        let progress = output::moving(bar);
+        let shown = move |done| {
             if total.is_some() {
                 progress(done)
             }
-        })
-        .await;
-    bar.finish_and_clear();
-    keep(session, imported?, args.dry_run).await
+        };
+        lines.read(shown).await
+    };
+    let imported = output::with_bar(total, "reading", work).await?;
+    keep(session, imported, args.dry_run).await
 }

@@ -1,6 +1,5 @@
 //! `sottovoce key` and `sottovoce init`
 
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,10 +25,10 @@ enum Verb {
     Export(ExportArgs),
 }
 
-pub(crate) fn run(session: &Session, args: Args) -> Outcome {
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     match args.verb {
         Verb::Check(args) => check(session, args),
-        Verb::Export(args) => export(session, args),
+        Verb::Export(args) => export(session, args).await,
     }
 }
 
@@ -63,7 +62,7 @@ fn check(session: &Session, args: CheckArgs) -> Outcome {
     let config = session.config()?;
     let root = config.storage_root()?;
     let keys = match args.key_file {
-        None => session.known_keys()?.ok_or(Failure::Nothing { folder: root.clone() })?,
+        None => session.known_keys()?.ok_or_else(|| session.nothing())?,
         Some(path) => {
             let reason = "there is no such file";
             let missing = || Error::KeyFile { path: path.clone(), reason };
@@ -124,16 +123,15 @@ struct ExportArgs {
     yes: bool,
 }
 
-fn export(session: &Session, args: ExportArgs) -> Outcome {
+async fn export(session: &Session, args: ExportArgs) -> Outcome {
     let config = session.config()?;
     let root = config.storage_root()?;
     if let Some(file) = &args.to {
         private_file::check(file, session)?;
     }
-    let nothing = || Failure::Nothing { folder: root.clone() };
-    let keys = session.known_keys()?.ok_or_else(nothing)?;
+    let keys = session.known_keys()?.ok_or_else(|| session.nothing())?;
     let keys = of_store(&root, &keys)?;
-    let key = keys.first().ok_or_else(nothing)?;
+    let key = keys.first().ok_or_else(|| session.nothing())?;
     let text = key.export().ok_or_else(|| wrong(&root, key))?;
     if let Some(file) = args.to {
         let exported = EncryptionKey::from_hex(&text).ok_or(Error::NoKey)?;
@@ -149,25 +147,16 @@ fn export(session: &Session, args: ExportArgs) -> Outcome {
             )
         });
     }
-    if !args.yes && !confirmed()? {
-        output::note("nothing was shown");
+    let deed = "print the key, which --to writes to a file instead";
+    let question = "Show the key on this screen? Anyone who sees it can read everything.";
+    let show = async || Ok(());
+    if !session.agrees(args.yes, deed, question, "nothing was shown", show).await? {
         return Ok(Exit::Done);
     }
     output::note(&format!("key {} of the store in {}", key.id(), root.display()));
     output::note("put these 64 digits into a file and name it as Context.KeyFile to use it");
     output::bytes(text.as_bytes())?;
     Ok(Exit::Done)
-}
-
-fn confirmed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::input(
-            "this would print the key",
-            "give a file with --to, or confirm with --yes",
-        ));
-    }
-    let question = "Show the key on this screen? Anyone who sees it can read everything.";
-    Ok(output::confirmed(question)?)
 }
 
 /// Creates the key of a new store, if there is none yet, and shows where it is
@@ -194,14 +183,13 @@ pub(crate) fn init(session: &Session, args: &InitArgs) -> Outcome {
     let key_file = config.key_file()?;
     let made = !key_file.exists();
     config.make_key_file()?;
-    if session.json {
-        output::json(&object!("keyFile": key_file, "made": made))?;
-    } else if made {
+    if made && !session.json {
         announce_key(&key_file);
-    } else {
-        output::note(&format!("the key file already exists: {}", key_file.display()));
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
+    session.tell(object!("keyFile": key_file, "made": made), || {
+        format!("the key file already exists: {}", key_file.display())
+    })
 }
 
 fn of_passphrase(session: &Session) -> Outcome {

@@ -121,22 +121,16 @@ async fn watched(rekey: Rekey, root: PathBuf) -> Result<(RekeyReport, bool), Fai
     let bar = output::progress(Some(0), "sealing anew");
     let stop = Arc::new(AtomicBool::new(false));
     let (shown, stopped) = (output::moving(&bar), Arc::clone(&stop));
-    let mut running = std::pin::pin!(rekey.run(root, move |progress| {
+    let running = rekey.run(root, move |progress| {
         shown(progress);
         match stopped.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
-    }));
-    let mut interrupt = Interrupt::listen()?;
-    let rekeyed = tokio::select! {
-        rekeyed = &mut running => rekeyed,
-        _ = interrupt.heard() => {
-            // It ends after the current files.
-            stop.store(true, Ordering::Relaxed);
-            running.await
-        }
-    };
+    });
+    // It ends after the current files.
+    let end = || stop.store(true, Ordering::Relaxed);
+    let rekeyed = Interrupt::listen()?.or_stop(end, running).await;
     bar.finish_and_clear();
     let rekeyed = rekeyed?;
     // A change that was complete anyway was not stopped.

@@ -6,7 +6,7 @@ use sottovoce::FileConversationStore;
 use sottovoce::admin::{RepairAction, RepairOptions, RepairReport};
 
 use crate::cmd::verify;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::interrupt::attended;
 use crate::output::{self, GOOD, WARN, object};
 use crate::session::Session;
@@ -61,30 +61,15 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             return Ok(Exit::of(plan.repairs.is_empty() && plan.report.is_sound()));
         }
         let findings = output::counted(plan.repairs.len() as u64, "finding");
+        let deed = format!("repair {findings}, which --dry-run shows");
         let show = async || Ok(show(session, &plan, false)?);
-        if !agrees(session, &format!("repair {findings}"), "Repair this?", show).await? {
+        if !session.agrees(false, &deed, "Repair this?", "nothing was changed", show).await? {
             return Ok(Exit::Problems);
         }
     }
     let repaired = repair(&store, options).await?;
     show(session, &repaired, true)?;
     Ok(Exit::of(repaired.report.is_sound()))
-}
-
-/// Whether the user agrees, who may look at the plan first.
-async fn agrees(
-    session: &Session,
-    deed: &str,
-    question: &str,
-    show: impl AsyncFnOnce() -> Result<(), Failure>,
-) -> Result<bool, Failure> {
-    let agreed = session.agrees(false, deed, question, "nothing was changed", show).await;
-    agreed.map_err(|failure| match failure {
-        Failure::Input { what, .. } => {
-            Failure::input(what, "--dry-run shows the plan; confirm with --yes")
-        }
-        failure => failure,
-    })
 }
 
 /// Continues with the existing conversations.
@@ -96,9 +81,10 @@ async fn catalog(session: &Session, args: &Args) -> Outcome {
     if args.dry_run || report.is_sound() {
         return Ok(Exit::of(report.is_sound()));
     }
-    let (deed, question) =
-        ("change the list of conversations", "Continue with the existing conversations?");
-    if !args.yes && !agrees(session, deed, question, async || Ok(())).await? {
+    let deed = "change the list of conversations";
+    let question = "Continue with the existing conversations?";
+    let show = async || Ok(());
+    if !session.agrees(args.yes, deed, question, "nothing was changed", show).await? {
         return Ok(Exit::Problems);
     }
     options.clone().repair_catalog(&root).await?;

@@ -12,11 +12,8 @@ use std::time::Duration;
 use sottovoce::config::OpenConversations;
 use tokio_util::sync::CancellationToken;
 
-#[cfg(feature = "mcp")]
-use crate::cmd::mcp;
 #[cfg(feature = "share")]
 pub(crate) use crate::cmd::share::background::Syncing;
-use crate::cmd::{page, serve, up, wyoming};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -26,28 +23,6 @@ pub(crate) use unshared::Syncing;
 
 /// Whoever waits longer for the end is told why.
 const BRIEF: Duration = Duration::from_millis(500);
-
-/// The commands that serve others until they are stopped.
-#[derive(clap::Subcommand)]
-pub(crate) enum Command {
-    Up(up::Args),
-    #[cfg(feature = "mcp")]
-    Mcp(mcp::Args),
-    Serve(serve::Args),
-    Wyoming(wyoming::Args),
-    Page(page::Args),
-}
-
-pub(crate) async fn run(session: &Session, command: Command) -> Outcome {
-    match command {
-        Command::Up(args) => Box::pin(up::run(session, args)).await,
-        #[cfg(feature = "mcp")]
-        Command::Mcp(args) => Box::pin(mcp::run(session, args)).await,
-        Command::Serve(args) => Box::pin(serve::run(session, args)).await,
-        Command::Wyoming(args) => Box::pin(wyoming::run(session, args)).await,
-        Command::Page(args) => Box::pin(page::run(session, args)).await,
-    }
-}
 
 /// The open conversations of a server. Makes the key on first use, and refuses another store's.
 pub(crate) async fn conversations(session: &Session) -> Result<Arc<OpenConversations>, Failure> {

@@ -64,10 +64,7 @@ fn parse_address(text: &str) -> Result<(SocketAddr, Option<Scope>), String> {
         Some((address, scope)) => (address, Some(whose::scope(scope)?)),
         None => (text, None),
     };
-    let address = address
-        .parse()
-        .map_err(|_| "write an IP address and a port, such as 127.0.0.1:10700".to_owned())?;
-    Ok((address, scope))
+    Ok((servers::parse_address(address)?, scope))
 }
 
 fn parse_machine(text: &str) -> Result<IpAddr, String> {

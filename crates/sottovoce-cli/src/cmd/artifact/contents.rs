@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sottovoce::store::{Artifact, ArtifactContents, ArtifactKind, NewArtifact};
+use sottovoce::store::{Artifact, ArtifactContents, ArtifactKind, ArtifactStore, NewArtifact};
 use zeroize::Zeroizing;
 
-use crate::cmd::artifact::source::{self, Guarded, Pump, Watch};
+use crate::cmd::artifact::source::{Guarded, Pump, Watch};
 use crate::cmd::artifact::{about, announce, description, open, unreadable};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -105,7 +105,8 @@ pub(crate) async fn add(session: &Session, args: AddArgs) -> Outcome {
     let store = session.store_or_make().await?;
     let bar = output::progress(opened.size, "adding");
     let content = Box::new(Guarded::new(opened.content, args.max_size, &bar, &watch));
-    let added = source::add(&store, new, content, &watch, &mut interrupt).await;
+    // A signal stops reading, and then nothing is stored.
+    let added = interrupt.or_stop(|| watch.stop(), store.add_artifact(new, content)).await;
     bar.finish_and_clear();
     let added = match added {
         Err(_) if watch.is_over() => return Err(over()),
@@ -207,15 +208,7 @@ pub(crate) async fn export(session: &Session, args: ExportArgs) -> Outcome {
     let bar = output::progress(Some(artifact.size), "exporting");
     let (source, id) = (Guarded::new(contents, u64::MAX, &bar, &watch), artifact.id.clone());
     let writing = tokio::task::spawn_blocking(move || write(source, file, &artifact));
-    tokio::pin!(writing);
-    let written = tokio::select! {
-        biased;
-        _ = interrupt.heard() => {
-            watch.stop();
-            writing.await
-        }
-        written = &mut writing => written,
-    };
+    let written = interrupt.or_stop(|| watch.stop(), writing).await;
     bar.finish_and_clear();
     let size = match written.map_err(io::Error::other)? {
         Err(_) if watch.is_stopped() => {
