@@ -29,7 +29,7 @@ use crate::cmd::search;
 use crate::cmd::share::team::artifacts;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::attended;
-use crate::output::table::{self, Cell};
+use crate::output::table::Cell;
 use crate::output::{self, BOLD, DIM, Object, byte_size, moment, object};
 use crate::session::Session;
 
@@ -190,16 +190,11 @@ async fn list_here(session: &Session) -> Outcome {
 pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Outcome {
     let (artifacts, findings) = store.artifacts().await?;
     output::skipped(&findings);
-    if session.json {
-        artifacts.iter().try_for_each(output::json)?;
-    } else if artifacts.is_empty() {
-        if findings.is_empty() {
-            output::note("no artifact was added to this conversation");
-        }
-    } else {
-        let names = ["id", "type", "size", "lines", "added", "name"];
-        table::show(names, artifacts.iter().map(cells).collect())?;
+    if artifacts.is_empty() && findings.is_empty() && !session.json {
+        output::note("no artifact was added to this conversation");
     }
+    let names = ["id", "type", "size", "lines", "added", "name"];
+    session.list(&artifacts, Artifact::clone, names, cells)?;
     Ok(Exit::of(findings.is_empty()))
 }
 
@@ -303,17 +298,11 @@ fn said(references: &ArtifactReferences, id: &str) -> String {
     }
 }
 
-const ADD_SEARCH_HELP: &str = "\
-Examples:
-  sottovoce artifact add-search milk
-  sottovoce --thread 7 artifact add-search \"weather tomorrow\" --limit 10";
-
 /// Searches messages, and stores the results as an artifact
 ///
 /// The artifact holds the results of `sottovoce search`, newest first; the query is written as there. With --thread, it searches only that
 /// thread.
 #[derive(clap::Args)]
-#[command(after_help = ADD_SEARCH_HELP)]
 pub(crate) struct AddSearchArgs {
     /// The words; several need no quotes
     #[arg(required = true)]

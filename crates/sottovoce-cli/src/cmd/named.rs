@@ -14,7 +14,7 @@ use crate::cmd::persona;
 use crate::cmd::prune::beginning;
 use crate::cmd::traits::{Traits, own};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::table::{self, Cell};
+use crate::output::table::Cell;
 use crate::output::{self, object};
 use crate::session::Session;
 
@@ -184,10 +184,19 @@ pub(crate) async fn list_contexts(session: &Session, args: &ListArgs, how: &str)
     all.retain(|context| args.all || context.is_open());
     let hidden = total - all.len();
     let shown = page(&all, args);
-    if session.json {
-        shown.iter().try_for_each(|context| output::json(&context_row(context)))?;
-    } else {
-        show_table(session, shown)?;
+    let now = session.clock().now().timestamp();
+    let names = ["id", "name", "messages", "expires", "state"];
+    session.list(shown, context_row, names, |context| {
+        let (state, style) = state(context);
+        [
+            Cell::new(&context.id),
+            Cell::new(&context.name).at_most(20),
+            Cell::number(context.messages),
+            Cell::new(&relative(context.expires_at, now)).style(urgency(context)),
+            Cell::new(state).style(style),
+        ]
+    })?;
+    if !session.json {
         say(args, &all, shown, hidden, how);
     }
     let error = "its settings cannot be read";
@@ -208,24 +217,6 @@ fn page<'a>(all: &'a [PersonaConversation], args: &ListArgs) -> &'a [PersonaConv
     }
     let before = args.page.map_or(0, |page| page.get() - 1);
     all.chunks(args.page_size.unwrap_or(PAGE).get()).nth(before).unwrap_or_default()
-}
-
-fn show_table(session: &Session, contexts: &[PersonaConversation]) -> std::io::Result<()> {
-    if contexts.is_empty() {
-        return Ok(());
-    }
-    let now = session.clock().now().timestamp();
-    let row = |context: &PersonaConversation| {
-        let (state, style) = state(context);
-        [
-            Cell::new(&context.id),
-            Cell::new(&context.name).at_most(20),
-            Cell::number(context.messages),
-            Cell::new(&relative(context.expires_at, now)).style(urgency(context)),
-            Cell::new(state).style(style),
-        ]
-    };
-    table::show(["id", "name", "messages", "expires", "state"], contexts.iter().map(row).collect())
 }
 
 /// Reports what the table leaves out.

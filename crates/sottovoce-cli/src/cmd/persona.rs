@@ -8,7 +8,7 @@ use sottovoce::{ConversationStore, Error, FileConversationStore};
 use crate::cmd::append::parse_note;
 use crate::cmd::traits::{Traits, own, persona_row, row, show_persona};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::table::{self, Cell};
+use crate::output::table::Cell;
 use crate::output::{self, BOLD, DIM, GOOD, Object, moment, object};
 use crate::session::Session;
 
@@ -323,20 +323,13 @@ fn preset_row(preset: &Preset) -> Object {
 }
 
 fn list_presets(session: &Session, presets: &[Preset]) -> io::Result<()> {
-    if session.json {
-        return presets.iter().try_for_each(|preset| output::json(&preset_row(preset)));
-    }
-    if presets.is_empty() {
-        return Ok(());
-    }
-    let row = |preset: &Preset| {
+    session.list(presets, preset_row, ["id", "name", "active"], |preset| {
         let active = match preset.is_active {
             true => Cell::new("yes").style(GOOD),
             false => Cell::new("no").style(DIM),
         };
         [Cell::new(&preset.id), Cell::new(&preset.name), active]
-    };
-    table::show(["id", "name", "active"], presets.iter().map(row).collect())
+    })
 }
 
 /// Shows all fields of a preset.

@@ -14,17 +14,11 @@ use crate::interrupt::attended;
 use crate::output::{self, byte_size, object};
 use crate::session::Session;
 
-const ADD_FOLDER_HELP: &str = "\
-Examples:
-  sottovoce artifact add-folder src
-  sottovoce artifact add-folder . --max-files 500 --no-message";
-
 /// Adds the structure of a folder, and a message that refers to it
 ///
 /// The artifact lists folders and files with their sizes, in the order of names; `artifact add` adds a file's contents.
 /// Leaves out hidden entries, and never follows links.
 #[derive(clap::Args)]
-#[command(after_help = ADD_FOLDER_HELP)]
 pub(crate) struct AddFolderArgs {
     /// The folder
     dir: PathBuf,
