@@ -139,23 +139,23 @@ async fn look(session: &Session) -> Report {
                     "no settings file of your own; the defaults and the environment apply",
                 ),
             }
-            if let Some(left_out) = left_out(&config) {
+            if let Some(left_out) = left_out(config) {
                 let fix = Fix::by_hand("only you can decide whether to trust that file");
                 report.warn("config", left_out, "sottovoce config", fix);
             }
             open_files(&mut report);
-            model::look(&mut report, &config).await;
+            model::look(&mut report, config).await;
             match (config.storage_root(), config.key_file()) {
                 (Ok(root), Ok(key_file)) => {
-                    key::key(&mut report, &config, &key_file, &root);
-                    key::key_changes(&mut report, &config, &root);
+                    key::key(&mut report, config, &key_file, &root);
+                    key::key_changes(&mut report, config, &root);
                     folder::usable(&mut report, &root);
-                    folder::lasting(&mut report, &config, &root);
+                    folder::lasting(&mut report, config, &root);
                     folder::disk_room(&mut report, &root);
-                    folder::backups(&mut report, &config, &root, session.clock().now().timestamp());
+                    folder::backups(&mut report, config, &root, session.clock().now().timestamp());
                     #[cfg(feature = "sqlite")]
                     copies(&mut report);
-                    store(&mut report, session, &config, &root).await;
+                    store(&mut report, session, config, &root).await;
                 }
                 (Err(error), _) | (_, Err(error)) => report.error("folders", &error),
             }
