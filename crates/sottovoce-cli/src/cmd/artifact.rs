@@ -18,7 +18,7 @@ use sottovoce::store::{
     NewArtifact, find_artifact,
 };
 use sottovoce::{
-    ChatMessage, ChatRole, Config, ConversationStore, Error, FileConversationStore, StoredMessage,
+    ChatMessage, ChatRole, ConversationStore, Error, FileConversationStore, StoredMessage,
 };
 use zeroize::Zeroizing;
 
@@ -149,12 +149,14 @@ fn about(artifact: &Artifact) -> String {
 }
 
 /// Opens the artifact with this id or abbreviation. One of a team comes from its server.
-async fn open(session: &Session, config: &Config, id: &str) -> Result<ArtifactContents, Failure> {
+async fn open(session: &Session, id: &str) -> Result<ArtifactContents, Failure> {
     let store = FileConversationStore::clone(&*session.store_or_empty().await?);
     #[cfg(feature = "share")]
     let conversations = session
         .keys()
-        .and_then(|keys| Ok(OpenConversations::new(config.clone(), keys, session.clock())?))
+        .and_then(|keys| {
+            Ok(OpenConversations::new(session.config()?.clone(), keys, session.clock())?)
+        })
         .ok();
     #[cfg(feature = "share")]
     let store = match &conversations {

@@ -182,8 +182,7 @@ pub(crate) struct ExportArgs {
 }
 
 pub(crate) async fn export(session: &Session, args: ExportArgs) -> Outcome {
-    let config = session.config()?;
-    let contents = open(session, config, &args.id).await?;
+    let contents = open(session, &args.id).await?;
     let artifact = contents.artifact().clone();
     let is_output = args.file == Path::new("-");
     if !is_output {
@@ -292,8 +291,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<Bytes, String> {
 }
 
 pub(crate) async fn show(session: &Session, args: ShowArgs) -> Outcome {
-    let config = session.config()?;
-    let mut contents = open(session, config, &args.id).await?;
+    let mut contents = open(session, &args.id).await?;
     let artifact = contents.artifact().clone();
     let Bytes { first, last } = args.bytes.unwrap_or(Bytes { first: 0, last: u64::MAX });
     if first > 0 && first >= artifact.size {
