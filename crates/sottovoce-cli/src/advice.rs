@@ -8,11 +8,11 @@ use sottovoce::model::ModelFailure;
 use sottovoce::persona::PersonaFailure;
 use sottovoce::prompt::Receipt;
 use sottovoce::store::{Finding, FindingKind};
-#[cfg(feature = "sync")]
+#[cfg(feature = "share")]
 use sottovoce_remote::{Action, RemoteError};
-#[cfg(feature = "sync")]
+#[cfg(feature = "share")]
 use sottovoce_sync::SyncError;
-#[cfg(feature = "team")]
+#[cfg(feature = "share")]
 use sottovoce_team::TeamError;
 
 /// What to do about an error: the library's advice, or a command if one helps.
@@ -77,7 +77,7 @@ pub(crate) fn help(error: &Error) -> &'static str {
 }
 
 /// What to do about an error of syncing.
-#[cfg(feature = "sync")]
+#[cfg(feature = "share")]
 pub(crate) fn sync_help(error: &SyncError) -> &'static str {
     match error {
         SyncError::Store(error) => help(error),
@@ -132,7 +132,7 @@ pub(crate) fn sync_help(error: &SyncError) -> &'static str {
 }
 
 /// What to do about an error of a team.
-#[cfg(feature = "team")]
+#[cfg(feature = "share")]
 pub(crate) fn team_help(error: &TeamError) -> &'static str {
     match error {
         TeamError::Sync(error) => sync_help(error),
@@ -156,7 +156,7 @@ pub(crate) fn team_help(error: &TeamError) -> &'static str {
 }
 
 /// Whether the remote was not even asked.
-#[cfg(feature = "sync")]
+#[cfg(feature = "share")]
 pub(crate) fn is_of_the_address(error: &RemoteError) -> bool {
     error.action() == Action::Open && error.kind() == sottovoce_remote::ErrorKind::Other
 }

@@ -21,7 +21,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod named;
-#[cfg(feature = "page")]
+#[cfg(feature = "servers")]
 pub(crate) mod page;
 pub(crate) mod persona;
 pub(crate) mod prompt;
@@ -31,56 +31,42 @@ pub(crate) mod rekey;
 pub(crate) mod repair;
 pub(crate) mod reply;
 pub(crate) mod search;
-#[cfg(feature = "serve")]
+#[cfg(feature = "servers")]
 pub(crate) mod serve;
-#[cfg(any(feature = "mcp", feature = "page", feature = "serve", feature = "wyoming"))]
+#[cfg(feature = "servers")]
 pub(crate) mod servers;
 pub(crate) mod settings;
-#[cfg(feature = "sync")]
+#[cfg(feature = "share")]
 pub(crate) mod share;
 pub(crate) mod snapshot;
 pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod traits;
-#[cfg(feature = "up")]
+#[cfg(feature = "servers")]
 pub(crate) mod up;
 pub(crate) mod verify;
-#[cfg(feature = "wyoming")]
+#[cfg(feature = "servers")]
 pub(crate) mod wyoming;
 
 use clap::Subcommand;
 
 use crate::exit::Outcome;
 use crate::session::Session;
+use context::{Action, act};
 
 /// Every visible command, in its group, as `--help` lists them.
-pub(crate) const GROUPS: [(&str, &[&str]); 8] = [
-    ("Talk", &["ask", "chat", "prompt", "models"]),
+pub(crate) const GROUPS: [(&str, &str); 8] = [
+    ("Talk", "ask chat prompt models"),
     (
         "Remember",
-        &[
-            "append",
-            "tail",
-            "recall",
-            "search",
-            "context",
-            "persona",
-            "conversations",
-            "scopes",
-            "stats",
-            "artifact",
-            "snapshot",
-        ],
+        "append tail recall search context persona conversations scopes stats artifact snapshot",
     ),
-    ("Forget", &["clear", "prune", "compact", "forget", "settings", "cleanup"]),
-    ("Back up", &["export", "key"]),
-    ("Share", &["sync", "device", "team"]),
-    (
-        "Look after",
-        &["doctor", "verify", "repair", "pack", "init", "rekey", "config", "completions", "help"],
-    ),
-    ("Import", &["import"]),
-    ("Serve", &["page", "up", "serve", "wyoming", "mcp"]),
+    ("Forget", "clear prune compact forget settings cleanup"),
+    ("Back up", "export key"),
+    ("Share", "sync device team"),
+    ("Look after", "doctor verify repair pack init rekey config completions help"),
+    ("Import", "import"),
+    ("Serve", "page up serve wyoming mcp"),
 ];
 
 #[derive(Subcommand)]
@@ -112,12 +98,9 @@ pub(crate) enum Command {
     Cleanup(cleanup::Args),
     Export(export::Args),
     Import(import::Args),
-    #[cfg(feature = "sync")]
-    Sync(share::sync::Args),
-    #[cfg(feature = "sync")]
-    Device(share::device::Args),
-    #[cfg(feature = "team")]
-    Team(share::team::Args),
+    #[cfg(feature = "share")]
+    #[command(flatten)]
+    Share(share::Command),
     Verify(verify::Args),
     Pack(repair::PackArgs),
     Repair(repair::Args),
@@ -125,16 +108,9 @@ pub(crate) enum Command {
     ///
     /// A star marks the configured one.
     Models,
-    #[cfg(feature = "up")]
-    Up(up::Args),
-    #[cfg(feature = "mcp")]
-    Mcp(mcp::Args),
-    #[cfg(feature = "serve")]
-    Serve(serve::Args),
-    #[cfg(feature = "wyoming")]
-    Wyoming(wyoming::Args),
-    #[cfg(feature = "page")]
-    Page(page::Args),
+    #[cfg(feature = "servers")]
+    #[command(flatten)]
+    Server(Server),
     Init(key::InitArgs),
     Key(key::Args),
     Rekey(rekey::Args),
@@ -144,6 +120,32 @@ pub(crate) enum Command {
     Completions(completions::Args),
     #[command(hide = true)]
     Man(man::Args),
+}
+
+/// The commands that serve others until they are stopped.
+#[cfg(feature = "servers")]
+#[derive(Subcommand)]
+pub(crate) enum Server {
+    Up(up::Args),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Args),
+    Serve(serve::Args),
+    Wyoming(wyoming::Args),
+    Page(page::Args),
+}
+
+#[cfg(feature = "servers")]
+impl Server {
+    async fn run(self, session: &Session) -> Outcome {
+        match self {
+            Self::Up(args) => up::run(session, args).await,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(args) => mcp::run(session, args).await,
+            Self::Serve(args) => serve::run(session, args).await,
+            Self::Wyoming(args) => wyoming::run(session, args).await,
+            Self::Page(args) => page::run(session, args).await,
+        }
+    }
 }
 
 impl Command {
@@ -158,11 +160,11 @@ impl Command {
             Self::Tail(args) => tail::run(session, args).await,
             Self::Recall(args) => recall::run(session, args).await,
             Self::Search(args) => search::run(session, args).await,
-            Self::Clear(args) => clear::run(session, &args).await,
+            Self::Clear(args) => act(session, Some(Action::Clear(args))).await,
             Self::Persona(args) => persona::run(session, args).await,
             Self::Context(args) => context::run(session, args).await,
-            Self::Prune(args) => prune::run(session, args).await,
-            Self::Compact(args) => compact::run(session, args).await,
+            Self::Prune(args) => act(session, Some(Action::Prune(args))).await,
+            Self::Compact(args) => act(session, Some(Action::Compact(args))).await,
             Self::Snapshot(args) => snapshot::run(session, args).await,
             Self::Artifact(args) => artifact::run(session, args).await,
             Self::Forget(args) => forget::run(session, args).await,
@@ -173,28 +175,16 @@ impl Command {
             Self::Cleanup(args) => cleanup::run(session, args).await,
             Self::Export(args) => export::run(session, args).await,
             Self::Import(args) => import::run(session, args).await,
-            #[cfg(feature = "sync")]
-            Self::Sync(args) => Box::pin(share::sync::run(session, args)).await,
-            #[cfg(feature = "sync")]
-            Self::Device(args) => Box::pin(share::device::run(session, args)).await,
-            #[cfg(feature = "team")]
-            Self::Team(args) => Box::pin(share::team::run(session, args)).await,
+            #[cfg(feature = "share")]
+            Self::Share(command) => Box::pin(share::run(session, command)).await,
             Self::Verify(args) => verify::run(session, args).await,
             Self::Pack(args) => repair::pack(session, args).await,
             Self::Repair(args) => repair::run(session, args).await,
             Self::Models => models::run(session).await,
-            #[cfg(feature = "up")]
-            Self::Up(args) => Box::pin(up::run(session, args)).await,
-            #[cfg(feature = "mcp")]
-            Self::Mcp(args) => Box::pin(mcp::run(session, args)).await,
-            #[cfg(feature = "serve")]
-            Self::Serve(args) => Box::pin(serve::run(session, args)).await,
-            #[cfg(feature = "wyoming")]
-            Self::Wyoming(args) => Box::pin(wyoming::run(session, args)).await,
-            #[cfg(feature = "page")]
-            Self::Page(args) => Box::pin(page::run(session, args)).await,
+            #[cfg(feature = "servers")]
+            Self::Server(server) => Box::pin(server.run(session)).await,
             Self::Init(args) => key::init(session, &args),
-            Self::Key(args) => key::run(session, args),
+            Self::Key(args) => key::run(session, args).await,
             Self::Rekey(args) => rekey::run(session, args).await,
             Self::Doctor(args) => doctor::run(session, args).await,
             Self::Config => config::run(session),
@@ -206,7 +196,7 @@ impl Command {
     /// Whether the command reads standard input until it ends.
     pub(crate) fn reads_input(&self) -> bool {
         #[cfg(feature = "mcp")]
-        let reads = matches!(self, Self::Mcp(_));
+        let reads = matches!(self, Self::Server(Server::Mcp(_)));
         #[cfg(not(feature = "mcp"))]
         let reads = false;
         reads
@@ -215,20 +205,10 @@ impl Command {
     /// Whether the command is a server, whose failures only its clients see unless it logs them.
     pub(crate) fn is_server(&self) -> bool {
         match self {
-            #[cfg(feature = "up")]
-            Self::Up(_) => true,
-            #[cfg(feature = "serve")]
-            Self::Serve(_) => true,
-            #[cfg(feature = "page")]
-            Self::Page(_) => true,
-            #[cfg(feature = "wyoming")]
-            Self::Wyoming(_) => true,
-            #[cfg(feature = "mcp")]
-            Self::Mcp(_) => true,
-            #[cfg(feature = "sync")]
-            Self::Sync(args) => args.is_watching(),
-            #[cfg(feature = "team")]
-            Self::Team(args) => args.is_server(),
+            #[cfg(feature = "servers")]
+            Self::Server(_) => true,
+            #[cfg(feature = "share")]
+            Self::Share(command) => command.is_server(),
             _ => false,
         }
     }

@@ -18,12 +18,17 @@ pub(crate) enum Exit {
     Key = 4,
     Config = 5,
     Model = 6,
-    #[cfg(feature = "sync")]
+    #[cfg(feature = "share")]
     Later = 7,
     Interrupted = 130,
 }
 
 impl Exit {
+    /// The exit code of a command that found all as it should be, or not.
+    pub(crate) fn of(is_sound: bool) -> Self {
+        if is_sound { Self::Done } else { Self::Problems }
+    }
+
     /// All exit codes with their meanings, one a line, as helps end with them.
     pub(crate) fn table() -> String {
         let meanings = [
@@ -34,7 +39,7 @@ impl Exit {
             (Self::Key, "no key, or the wrong one"),
             (Self::Config, "the configuration cannot be used"),
             (Self::Model, "no model answered"),
-            #[cfg(feature = "sync")]
+            #[cfg(feature = "share")]
             (Self::Later, "the remote cannot be reached now, or another process syncs"),
             (Self::Interrupted, "interrupted; what was acknowledged is kept"),
         ];
@@ -53,9 +58,9 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(sottovoce::Error),
-    #[cfg(feature = "sync")]
+    #[cfg(feature = "share")]
     Sync(sottovoce_sync::SyncError),
-    #[cfg(feature = "team")]
+    #[cfg(feature = "share")]
     Team(sottovoce_team::TeamError),
     Io(io::Error),
     /// There is no store yet. This is not an error.
@@ -82,7 +87,7 @@ impl Failure {
     }
 
     /// Names the setting that the input came from.
-    #[cfg(feature = "up")]
+    #[cfg(feature = "servers")]
     pub(crate) fn of(self, setting: &str) -> Self {
         match self {
             Self::Input { what, help } => Self::Input { what: format!("{setting}: {what}"), help },
@@ -94,9 +99,9 @@ impl Failure {
         match self {
             _ if self.is_broken_pipe() => Exit::Done,
             Self::Library(error) => code(error),
-            #[cfg(feature = "sync")]
+            #[cfg(feature = "share")]
             Self::Sync(error) => sync_code(error),
-            #[cfg(feature = "team")]
+            #[cfg(feature = "share")]
             Self::Team(error) => team_code(error),
             Self::Nothing { .. } => Exit::Done,
             Self::NotFound { .. } => Exit::Failed,
@@ -144,7 +149,7 @@ pub(crate) fn code(error: &sottovoce::Error) -> Exit {
 }
 
 /// The exit code for an error of syncing.
-#[cfg(feature = "sync")]
+#[cfg(feature = "share")]
 fn sync_code(error: &sottovoce_sync::SyncError) -> Exit {
     use sottovoce_sync::{Failure as _, SyncError};
     match error {
@@ -157,7 +162,7 @@ fn sync_code(error: &sottovoce_sync::SyncError) -> Exit {
 }
 
 /// The exit code for an error of a team.
-#[cfg(feature = "team")]
+#[cfg(feature = "share")]
 fn team_code(error: &sottovoce_team::TeamError) -> Exit {
     use sottovoce_team::TeamError;
     match error {
@@ -173,7 +178,7 @@ impl From<sottovoce::Error> for Failure {
     }
 }
 
-#[cfg(feature = "sync")]
+#[cfg(feature = "share")]
 impl From<sottovoce_sync::SyncError> for Failure {
     fn from(error: sottovoce_sync::SyncError) -> Self {
         match error {
@@ -183,7 +188,7 @@ impl From<sottovoce_sync::SyncError> for Failure {
     }
 }
 
-#[cfg(feature = "team")]
+#[cfg(feature = "share")]
 impl From<sottovoce_team::TeamError> for Failure {
     fn from(error: sottovoce_team::TeamError) -> Self {
         match error {
@@ -193,7 +198,7 @@ impl From<sottovoce_team::TeamError> for Failure {
     }
 }
 
-#[cfg(feature = "sync")]
+#[cfg(feature = "share")]
 impl From<sottovoce_remote::RemoteError> for Failure {
     fn from(error: sottovoce_remote::RemoteError) -> Self {
         Self::Sync(error.into())

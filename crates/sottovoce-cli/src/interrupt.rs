@@ -1,6 +1,7 @@
 //! Signals that stop the program.
 
 use std::io;
+use std::pin::pin;
 
 use indicatif::ProgressBar;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -72,6 +73,23 @@ impl Interrupt {
         }
     }
 
+    /// The result of this work, which `stop` asks to end early when a signal comes.
+    pub(crate) async fn or_stop<T>(
+        &mut self,
+        stop: impl FnOnce(),
+        work: impl Future<Output = T>,
+    ) -> T {
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            _ = self.heard() => {
+                stop();
+                work.await
+            }
+            done = &mut work => done,
+        }
+    }
+
     /// The result of this work, or a failure if a signal comes first: the note on what is `kept` then may be empty.
     pub(crate) async fn or<T>(
         &mut self,
@@ -94,8 +112,5 @@ pub(crate) async fn attended<T>(
     work: impl AsyncFnOnce(&ProgressBar) -> T,
 ) -> Result<T, Failure> {
     let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
-    let bar = output::progress(total, what);
-    let done = interrupt.or(kept, work(&bar)).await;
-    bar.finish_and_clear();
-    done
+    interrupt.or(kept, output::with_bar(total, what, work)).await
 }

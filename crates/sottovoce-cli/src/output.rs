@@ -3,7 +3,7 @@
 pub(crate) mod table;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use sottovoce::admin::Progress;
 use sottovoce::model::ModelRequest;
 use sottovoce::store::Finding;
-use sottovoce::{AnswerEvent, ChatMessage, StoredMessage, ToolCall, with_causes};
+use sottovoce::{AnswerEvent, ChatMessage, StoredMessage, with_causes};
 
 use crate::advice;
 use crate::exit::Failure;
@@ -117,9 +117,9 @@ pub(crate) fn failure(failure: &Failure) {
     match failure {
         _ if failure.is_broken_pipe() => {}
         Failure::Library(cause) => error(&with_causes(cause), advice::help(cause)),
-        #[cfg(feature = "sync")]
+        #[cfg(feature = "share")]
         Failure::Sync(cause) => error(&with_causes(cause), advice::sync_help(cause)),
-        #[cfg(feature = "team")]
+        #[cfg(feature = "share")]
         Failure::Team(cause) => error(&with_causes(cause), advice::team_help(cause)),
         Failure::Nothing { folder } => {
             note(&format!("nothing is remembered yet in {}", folder.display()));
@@ -183,13 +183,26 @@ pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
+/// The record's fields and its number. `append` accepts such lines.
+pub(crate) fn message_row(seq: u64, message: &ChatMessage) -> Object {
+    let calls = Some(&message.tool_calls).filter(|calls| !calls.is_empty());
+    let metadata = Some(&message.metadata).filter(|metadata| !metadata.is_empty());
+    let row = object!(
+        "seq": seq, "role": message.role.as_str(), "content": message.content,
+        "timestampUtc": message.timestamp, "metadata": metadata,
+    );
+    row.maybe("toolCalls", calls)
+        .maybe("toolCallId", message.tool_call_id.as_ref())
+        .maybe("threadId", message.thread_id.as_ref())
+        .maybe("offsetMinutes", message.offset_minutes)
+}
+
 /// Writes one stored message as JSON or text.
 pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
-    let message = &stored.message;
-    if as_json {
-        return json(&MessageRow::of(stored));
+    match as_json {
+        true => json(&message_row(stored.seq, &stored.message)),
+        false => said(stored.seq, &stored.message),
     }
-    said(stored.seq, message)
 }
 
 /// Writes a message as text.
@@ -324,51 +337,24 @@ pub(crate) fn progress(total: Option<u64>, what: &'static str) -> ProgressBar {
     bar
 }
 
+/// Runs work with a progress bar.
+pub(crate) async fn with_bar<T>(
+    total: Option<u64>,
+    what: &'static str,
+    work: impl AsyncFnOnce(&ProgressBar) -> T,
+) -> T {
+    let bar = progress(total, what);
+    let done = work(&bar).await;
+    bar.finish_and_clear();
+    done
+}
+
 /// What moves a progress bar.
 pub(crate) fn moving(bar: &ProgressBar) -> impl Fn(Progress) + Send + Sync + use<> {
     let bar = bar.clone();
     move |progress| {
         bar.set_length(progress.total as u64);
         bar.set_position(progress.done as u64);
-    }
-}
-
-/// The record's fields and its number. `append` accepts such lines.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct MessageRow<'a> {
-    seq: u64,
-    role: &'static str,
-    content: &'a str,
-    timestamp_utc: Timestamp,
-    metadata: Option<&'a BTreeMap<String, String>>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    tool_calls: &'a [ToolCall],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thread_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset_minutes: Option<i16>,
-}
-
-impl<'a> MessageRow<'a> {
-    pub(crate) fn of(stored: &'a StoredMessage) -> Self {
-        Self::new(stored.seq, &stored.message)
-    }
-
-    pub(crate) fn new(seq: u64, message: &'a ChatMessage) -> Self {
-        Self {
-            seq,
-            role: message.role.as_str(),
-            content: &message.content,
-            timestamp_utc: message.timestamp,
-            metadata: Some(&message.metadata).filter(|metadata| !metadata.is_empty()),
-            tool_calls: &message.tool_calls,
-            tool_call_id: message.tool_call_id.as_deref(),
-            thread_id: message.thread_id.as_deref(),
-            offset_minutes: message.offset_minutes,
-        }
     }
 }
 

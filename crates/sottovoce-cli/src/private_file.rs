@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use sottovoce::Config;
 
 use crate::exit::Failure;
+use crate::session::Session;
 
 /// A file being written. It has a temporary name until it is complete.
 #[derive(Debug)]
@@ -24,12 +25,11 @@ pub(crate) struct PrivateFile {
 }
 
 impl PrivateFile {
-    /// Starts a file. An existing file stays unless it is to be replaced. Refuses paths in the store, which holds no
-    /// plain text.
-    pub(crate) fn begin(place: &Path, replaces: bool, config: &Config) -> Result<Self, Failure> {
-        let target = check(place, replaces, config)?;
+    /// Starts a new file. Refuses paths in the store, which holds no plain text.
+    pub(crate) fn begin(place: &Path, session: &Session) -> Result<Self, Failure> {
+        let target = check(place, session)?;
         let mut new = Self::begin_at(place, &target)?;
-        new.replaces = replaces;
+        new.replaces = false;
         Ok(new)
     }
 
@@ -45,14 +45,13 @@ impl PrivateFile {
         let wrong = |error: &io::Error| unwritable(&self.place, error);
         self.file.sync_all().map_err(|error| wrong(&error))?;
         let Some(temporary) = &self.temporary else { return Ok(()) };
-        let named = if self.replaces {
-            fs::rename(temporary, &self.target)
-        } else {
-            name(temporary, &self.target)
+        let named = match self.replaces {
+            true => fs::rename(temporary, &self.target),
+            false => name(temporary, &self.target),
         };
         match named {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(is_there(&self.place, self.replaces));
+                return Err(is_there(&self.place));
             }
             named => named.map_err(|error| wrong(&error))?,
         }
@@ -77,8 +76,8 @@ impl Drop for PrivateFile {
 }
 
 /// The target of a new file, if writing there is allowed. Changes nothing.
-pub(crate) fn check(place: &Path, replaces: bool, config: &Config) -> Result<PathBuf, Failure> {
-    let folder = check_outside_store(place, config)?;
+pub(crate) fn check(place: &Path, session: &Session) -> Result<PathBuf, Failure> {
+    let folder = check_outside_store(place, session.config()?)?;
     let Some(name) = place.file_name() else {
         return Err(Failure::input(format!("{} names no file", place.display()), "name a file"));
     };
@@ -86,8 +85,7 @@ pub(crate) fn check(place: &Path, replaces: bool, config: &Config) -> Result<Pat
     match target.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(target),
         Err(error) => Err(unwritable(place, &error)),
-        Ok(there) if replaces && there.is_file() => Ok(target),
-        Ok(_) => Err(is_there(place, replaces)),
+        Ok(_) => Err(is_there(place)),
     }
 }
 
@@ -131,11 +129,8 @@ fn temporary(target: &Path) -> io::Result<(File, PathBuf)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn is_there(place: &Path, replaces: bool) -> Failure {
-    let help = match replaces {
-        true => "name a file; nothing else is replaced",
-        false => "name a file that does not exist; nothing is overwritten",
-    };
+pub(crate) fn is_there(place: &Path) -> Failure {
+    let help = "name a file that does not exist; nothing is overwritten";
     Failure::input(format!("{} already exists", place.display()), help)
 }
 

@@ -14,6 +14,7 @@ use sottovoce::{
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure, Outcome};
+use crate::output::table::{self, Cell};
 use crate::{output, secret};
 
 #[derive(Debug, Clone, Default)]
@@ -27,18 +28,18 @@ pub(crate) struct Session {
     pub(crate) model: Option<String>,
     /// The configuration, cached after the first read, because the source of a key may be readable only once.
     pub(crate) loaded: OnceLock<Config>,
-    /// The keys that the user was asked for.
     /// Whether nobody is at the terminal, so that nothing is asked there.
     pub(crate) unattended: bool,
+    /// The keys that the user was asked for.
     pub(crate) asked: Arc<OnceLock<Vec<Arc<EncryptionKey>>>>,
 }
 
 impl Session {
     /// The configuration. Warns once about ignored settings of the file in the current folder.
-    pub(crate) fn config(&self) -> Result<Config, Failure> {
+    pub(crate) fn config(&self) -> Result<&Config, Failure> {
         let is_new = self.loaded.get().is_none();
         let config = self.load()?;
-        if is_new && let Some(left_out) = left_out(&config) {
+        if is_new && let Some(left_out) = left_out(config) {
             output::note(&left_out);
         }
         if is_new && let Some(zone) = SystemClock::unknown_zone() {
@@ -49,12 +50,35 @@ impl Session {
         Ok(config)
     }
 
-    pub(crate) fn load(&self) -> sottovoce::Result<Config> {
+    pub(crate) fn load(&self) -> sottovoce::Result<&Config> {
         if let Some(config) = self.loaded.get() {
-            return Ok(config.clone());
+            return Ok(config);
         }
         let config = self.read_config()?;
-        Ok(self.loaded.get_or_init(|| config).clone())
+        Ok(self.loaded.get_or_init(|| config))
+    }
+
+    /// The same session with other settings.
+    pub(crate) fn with(&self, change: impl FnOnce(&mut Config)) -> Result<Self, Failure> {
+        let mut config = self.config()?.clone();
+        change(&mut config);
+        Ok(Self { loaded: config.into(), ..self.clone() })
+    }
+
+    /// The answer of a command that needs a store before the first use.
+    pub(crate) fn nothing(&self) -> Failure {
+        match self.config().and_then(|config| Ok(config.storage_root()?)) {
+            Ok(folder) => Failure::Nothing { folder },
+            Err(failure) => failure,
+        }
+    }
+
+    /// The conversations that a command is about: that of the session, or all.
+    pub(crate) fn scopes(&self, all: bool) -> Result<Vec<Scope>, Failure> {
+        match all {
+            true => Ok(sottovoce::admin::scopes(&self.config()?.storage_root()?)?),
+            false => Ok(vec![self.scope.clone()]),
+        }
     }
 
     fn read_config(&self) -> sottovoce::Result<Config> {
@@ -78,7 +102,8 @@ impl Session {
     }
 
     /// The keys. Asks for a passphrase if the store needs one.
-    pub(crate) fn keys(&self, config: &Config) -> Result<Vec<Arc<EncryptionKey>>, Failure> {
+    pub(crate) fn keys(&self) -> Result<Vec<Arc<EncryptionKey>>, Failure> {
+        let config = self.config()?;
         match config.encryption_keys() {
             Err(needed @ Error::PassphraseNeeded { .. }) => {
                 if let Some(keys) = self.asked.get() {
@@ -97,49 +122,40 @@ impl Session {
     }
 
     /// The keys; `None` before the first use.
-    pub(crate) fn known_keys(
-        &self,
-        config: &Config,
-    ) -> Result<Option<Vec<Arc<EncryptionKey>>>, Failure> {
-        match self.keys(config) {
+    pub(crate) fn known_keys(&self) -> Result<Option<Vec<Arc<EncryptionKey>>>, Failure> {
+        match self.keys() {
             Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => Ok(None),
             keys => keys.map(Some),
         }
     }
 
     /// Opens the store with the available keys.
-    pub(crate) async fn open(&self, config: &Config) -> Result<FileConversationStore, Failure> {
-        self.open_scope(config, self.scope.clone()).await
+    pub(crate) async fn open(&self) -> Result<FileConversationStore, Failure> {
+        self.open_scope(self.scope.clone()).await
     }
 
     /// Opens another conversation than the command's.
-    pub(crate) async fn open_scope(
-        &self,
-        config: &Config,
-        scope: Scope,
-    ) -> Result<FileConversationStore, Failure> {
-        Ok(config.open_store_with(self.keys(config)?, scope, self.clock()).await?)
+    pub(crate) async fn open_scope(&self, scope: Scope) -> Result<FileConversationStore, Failure> {
+        Ok(self.config()?.open_store_with(self.keys()?, scope, self.clock()).await?)
     }
 
     /// [`conversation`](Self::conversation) for writing, optionally without the history so far.
     pub(crate) async fn conversation_from(
         &self,
-        config: &Config,
         store: Arc<FileConversationStore>,
         clean: bool,
     ) -> Result<Conversation, Failure> {
-        self.check_open(config, &store).await?;
-        let conversation = self.conversation(config, store)?;
+        self.check_open(&store).await?;
+        let conversation = self.conversation(store)?;
         Ok(if clean { conversation.starting_clean().await? } else { conversation })
     }
 
     /// The conversation in a store, in the command's thread.
     pub(crate) fn conversation(
         &self,
-        config: &Config,
         store: Arc<FileConversationStore>,
     ) -> Result<Conversation, Failure> {
-        let conversation = config.conversation(store)?;
+        let conversation = self.config()?.conversation(store)?;
         Ok(match &self.thread {
             Some(thread) => conversation.in_thread(thread),
             None => conversation,
@@ -188,48 +204,56 @@ impl Session {
         Ok(Exit::Done)
     }
 
+    /// Lists things: one JSON object a line for programs, a table for people.
+    pub(crate) fn list<T, R: Serialize, const N: usize>(
+        &self,
+        all: &[T],
+        row: impl Fn(&T) -> R,
+        names: [&str; N],
+        cells: impl Fn(&T) -> [Cell; N],
+    ) -> io::Result<()> {
+        match self.json {
+            true => all.iter().try_for_each(|one| output::json(&row(one))),
+            false if all.is_empty() => Ok(()),
+            false => table::show(names, all.iter().map(cells).collect()),
+        }
+    }
+
     /// Opens the store for reading. Never creates a key.
-    pub(crate) async fn store(&self, config: &Config) -> Result<FileConversationStore, Failure> {
-        match self.open(config).await {
-            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
-                Err(Failure::Nothing { folder: config.storage_root()? })
-            }
+    pub(crate) async fn store(&self) -> Result<FileConversationStore, Failure> {
+        match self.open().await {
+            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => Err(self.nothing()),
             other => other,
         }
     }
 
     /// Opens the store, or an empty one in memory before the first use, because reading must not create a key.
-    pub(crate) async fn store_or_empty(
-        &self,
-        config: &Config,
-    ) -> Result<Arc<FileConversationStore>, Failure> {
-        Ok(Arc::new(self.stores_or_empty(config)?.open(self.scope.clone()).await?))
+    pub(crate) async fn store_or_empty(&self) -> Result<Arc<FileConversationStore>, Failure> {
+        Ok(Arc::new(self.stores_or_empty()?.open(self.scope.clone()).await?))
     }
 
     /// Opens the store for writing. Creates the key file on first use.
-    pub(crate) async fn store_or_make(
-        &self,
-        config: &Config,
-    ) -> Result<FileConversationStore, Failure> {
-        self.stores_or_make(config)?.open(self.scope.clone()).await
+    pub(crate) async fn store_or_make(&self) -> Result<FileConversationStore, Failure> {
+        self.stores_or_make()?.open(self.scope.clone()).await
     }
 
     /// All conversations; empty before the first use.
-    pub(crate) fn stores_or_empty<'a>(&self, config: &'a Config) -> Result<Stores<'a>, Failure> {
-        let keys = self.known_keys(config)?.unwrap_or_default();
-        Ok(Stores { config, keys, clock: self.clock() })
+    pub(crate) fn stores_or_empty(&self) -> Result<Stores<'_>, Failure> {
+        let keys = self.known_keys()?.unwrap_or_default();
+        Ok(Stores { config: self.config()?, keys, clock: self.clock() })
     }
 
     /// All conversations for writing. Creates the key file on first use.
-    pub(crate) fn stores_or_make<'a>(&self, config: &'a Config) -> Result<Stores<'a>, Failure> {
-        let keys = match self.known_keys(config)? {
+    pub(crate) fn stores_or_make(&self) -> Result<Stores<'_>, Failure> {
+        let config = self.config()?;
+        let keys = match self.known_keys()? {
             Some(keys) => keys,
             None => {
                 match config.make_key_file()? {
                     Some(file) => announce_key(&file),
                     None => announce_salt(&config.salt_folder()?),
                 }
-                self.keys(config)?
+                self.keys()?
             }
         };
         Ok(Stores { config, keys, clock: self.clock() })
@@ -337,54 +361,49 @@ fn piped(only_a_pipe: bool) -> Result<String, Failure> {
 
 impl Session {
     /// The contexts for reading; `None` before the first use, because reading must not create a key.
-    pub(crate) fn contexts(&self, config: &Config) -> Result<Option<PersonaRegistry>, Failure> {
-        let stores = self.stores_or_empty(config)?;
+    pub(crate) fn contexts(&self) -> Result<Option<PersonaRegistry>, Failure> {
+        let stores = self.stores_or_empty()?;
         match stores.is_empty() {
             true => Ok(None),
-            false => Ok(Some(config.contexts(stores.keys(), self.clock())?)),
+            false => Ok(Some(stores.config.contexts(stores.keys(), self.clock())?)),
         }
     }
 
     /// The contexts for writing. Creates the key file on first use.
-    pub(crate) fn contexts_or_make(&self, config: &Config) -> Result<PersonaRegistry, Failure> {
-        Ok(config.contexts(self.stores_or_make(config)?.keys(), self.clock())?)
+    pub(crate) fn contexts_or_make(&self) -> Result<PersonaRegistry, Failure> {
+        let stores = self.stores_or_make()?;
+        Ok(stores.config.contexts(stores.keys, stores.clock)?)
     }
 
     /// Finds a context by id or name. Returns its registry too.
     pub(crate) async fn find_context(
         &self,
-        config: &Config,
         id_or_name: &str,
     ) -> Result<(PersonaRegistry, PersonaConversation), Failure> {
         let none = PersonaFailure::NoSuchConversation { known: Vec::new() };
-        let contexts = self.contexts(config)?.ok_or(Error::Persona(none))?;
+        let contexts = self.contexts()?.ok_or(Error::Persona(none))?;
         let found = contexts.find(id_or_name).await?;
         Ok((contexts, found))
     }
 
     /// The scope of a context, by id or name.
     pub(crate) async fn scope_of_context(&self, id_or_name: &str) -> Result<Scope, Failure> {
-        let (_, found) = self.find_context(&self.config()?, id_or_name).await?;
+        let (_, found) = self.find_context(id_or_name).await?;
         Ok(Scope::Named { id: found.id })
     }
 
     /// The context of a conversation, if it is one.
     pub(crate) async fn context_of(
         &self,
-        config: &Config,
         store: &FileConversationStore,
     ) -> Result<Option<PersonaConversation>, Failure> {
-        let Some((contexts, id)) = self.registered(config, store).await? else { return Ok(None) };
+        let Some((contexts, id)) = self.registered(store).await? else { return Ok(None) };
         Ok(Some(contexts.get(id).await?))
     }
 
     /// Fails if the context is expired, deleted or full, however it was selected.
-    pub(crate) async fn check_open(
-        &self,
-        config: &Config,
-        store: &FileConversationStore,
-    ) -> Result<(), Failure> {
-        if let Some((contexts, id)) = self.registered(config, store).await? {
+    pub(crate) async fn check_open(&self, store: &FileConversationStore) -> Result<(), Failure> {
+        if let Some((contexts, id)) = self.registered(store).await? {
             contexts.open(id).await?;
         }
         Ok(())
@@ -393,19 +412,18 @@ impl Session {
     /// The registry, and the id of the conversation's context.
     async fn registered<'a>(
         &self,
-        config: &Config,
         store: &'a FileConversationStore,
     ) -> Result<Option<(PersonaRegistry, &'a str)>, Failure> {
         let Scope::Named { id } = &**store.scope() else { return Ok(None) };
         if store.profile().await?.assigned_persona.is_none() {
             return Ok(None);
         }
-        Ok(self.contexts(config)?.map(|contexts| (contexts, id.as_str())))
+        Ok(self.contexts()?.map(|contexts| (contexts, id.as_str())))
     }
 
     /// All presets; before the first use, the built-in ones.
-    pub(crate) async fn presets(&self, config: &Config) -> Result<Vec<Preset>, Failure> {
-        match self.contexts(config)? {
+    pub(crate) async fn presets(&self) -> Result<Vec<Preset>, Failure> {
+        match self.contexts()? {
             Some(contexts) => Ok(contexts.presets().await?),
             None => Ok(Preset::all_built_in()),
         }

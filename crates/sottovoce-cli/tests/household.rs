@@ -19,9 +19,9 @@ fn a_command_that_is_not_built_in_says_which_feature_brings_it() {
     let home = tempfile::tempdir().unwrap();
     for (arguments, feature, is_here) in [
         (&["mcp", "--print-config"][..], "mcp", cfg!(feature = "mcp")),
-        (&["sync", "status"], "sync", cfg!(feature = "sync")),
-        (&["device", "list"], "sync", cfg!(feature = "sync")),
-        (&["team", "status"], "team-server", cfg!(feature = "team")),
+        (&["sync", "status"], "share", cfg!(feature = "share")),
+        (&["device", "list"], "share", cfg!(feature = "share")),
+        (&["team", "status"], "share", cfg!(feature = "share")),
         (&["import", "chorus", "."], "sqlite", cfg!(feature = "sqlite")),
     ] {
         let told = run(&home, arguments, &[]);

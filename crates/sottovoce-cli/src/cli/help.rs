@@ -33,15 +33,15 @@ fn template(command: &Command) -> StyledStr {
     let mut template = String::from("{before-help}{about-with-newline}\n{usage-heading} {usage}\n");
     for (group, names) in GROUPS {
         // Of a group that was not built in, nothing is said.
-        if !names.iter().any(|name| command.find_subcommand(name).is_some()) {
+        if !names.split(' ').any(|name| command.find_subcommand(name).is_some()) {
             continue;
         }
         let _ = write!(template, "\n{header}{group}:{header:#}\n");
-        for name in names {
+        for name in names.split(' ') {
             // Commands that were not built in are left out.
             let about = match command.find_subcommand(name) {
                 Some(below) => below.get_about().map(ToString::to_string).unwrap_or_default(),
-                None if *name == "help" => "Prints the help of a command".to_owned(),
+                None if name == "help" => "Prints the help of a command".to_owned(),
                 None => continue,
             };
             let _ = writeln!(template, "  {literal}{name:<width$}{literal:#}  {about}");
@@ -59,17 +59,17 @@ mod tests {
     #[test]
     fn every_command_stands_in_one_group_and_every_group_has_one() {
         let command = crate::cli::Cli::command();
-        let listed = || GROUPS.iter().flat_map(|(_, names)| *names);
+        let listed = || GROUPS.iter().flat_map(|(_, names)| names.split(' '));
         for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
             let name = below.get_name();
-            assert_eq!(listed().filter(|listed| **listed == name).count(), 1, "{name}");
+            assert_eq!(listed().filter(|listed| *listed == name).count(), 1, "{name}");
             assert!(below.get_about().is_some(), "{name}");
         }
         for (group, names) in GROUPS {
-            let has = names.iter().any(|name| command.find_subcommand(name).is_some());
+            let has = names.split(' ').any(|name| command.find_subcommand(name).is_some());
             let is_built_in = match group {
-                "Serve" => cfg!(any(feature = "mcp", feature = "serve", feature = "wyoming")),
-                "Share" => cfg!(feature = "sync"),
+                "Serve" => cfg!(feature = "servers"),
+                "Share" => cfg!(feature = "share"),
                 _ => true,
             };
             assert!(has || !is_built_in, "{group} is empty");

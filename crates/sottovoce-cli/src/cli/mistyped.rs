@@ -16,15 +16,15 @@ const RECKLESS: [&str; 4] = ["--yes", "--force", "--all", "--no-backup"];
 /// Commands that a program may be built without: the feature that brings each, and whether it is here.
 const OPTIONAL: [(&str, &str, bool); 10] = [
     ("mcp", "mcp", cfg!(feature = "mcp")),
-    ("sync", "sync", cfg!(feature = "sync")),
-    ("device", "sync", cfg!(feature = "sync")),
-    ("team", "team-server", cfg!(feature = "team")),
+    ("sync", "share", cfg!(feature = "share")),
+    ("device", "share", cfg!(feature = "share")),
+    ("team", "share", cfg!(feature = "share")),
     ("chorus", "sqlite", cfg!(feature = "sqlite")),
     ("mcp-llm-generator", "sqlite", cfg!(feature = "sqlite")),
-    ("serve", "serve", cfg!(feature = "serve")),
-    ("wyoming", "wyoming", cfg!(feature = "wyoming")),
-    ("page", "page", cfg!(feature = "page")),
-    ("up", "up", cfg!(feature = "up")),
+    ("serve", "servers", cfg!(feature = "servers")),
+    ("wyoming", "servers", cfg!(feature = "servers")),
+    ("page", "servers", cfg!(feature = "servers")),
+    ("up", "servers", cfg!(feature = "servers")),
 ];
 
 /// The error without suggestions that do harm. For a command that is not built in, how to get it.

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use crate::cmd::append::rows::{Rows, refused};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output::{self, MessageRow};
+use crate::output::{self, message_row};
 use crate::session::{Session, words};
 
 /// Messages that the reading thread hands over together.
@@ -89,18 +89,11 @@ pub(crate) fn parse_note(text: &str) -> Result<(String, String), String> {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    if args.text.is_empty() {
-        let config = session.config()?;
-        let store = session.store_or_make(&config).await?;
-        session.check_open(&config, &store).await?;
-        let conversation = session.conversation(&config, Arc::new(store.clone()))?;
-        return many(session, &store, &conversation).await;
-    }
+    let text = (!args.text.is_empty()).then(|| words(&args.text)).transpose()?;
+    let store = session.store_or_make().await?;
+    let conversation = session.conversation_from(Arc::new(store.clone()), false).await?;
+    let Some(text) = text else { return many(session, &store, &conversation).await };
     let role = args.role.unwrap_or(ChatRole::User);
-    let text = words(&args.text)?;
-    let config = session.config()?;
-    let store = session.store_or_make(&config).await?;
-    session.check_open(&config, &store).await?;
     let mut message = match args.at {
         Some(Moment { timestamp, offset: Some(offset) }) => {
             ChatMessage::new(role, text, &timestamp.to_zoned(offset.to_time_zone()))
@@ -110,32 +103,19 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     message.metadata.extend(args.metadata);
     message.thread_id.clone_from(&session.thread);
-    let conversation = session.conversation(&config, Arc::new(store.clone()))?;
-    let message = shortened(&conversation, message).await?;
+    shorten(&conversation, &mut message).await?;
     let stored = store.append_message(message).await?;
-    session.tell(MessageRow::of(&stored), || {
+    session.tell(message_row(stored.seq, &stored.message), || {
         format!("sealed as number {}: {}", stored.seq, stored.file_name())
     })
 }
 
 /// Shortens a tool result as a conversation does: a long one becomes an artifact.
-async fn shortened(
-    conversation: &Conversation,
-    message: ChatMessage,
-) -> Result<ChatMessage, Failure> {
-    match message.role == ChatRole::Tool && message.moved_to().is_none() {
-        true => Ok(conversation.shortened(message).await?),
-        false => Ok(message),
+async fn shorten(conversation: &Conversation, message: &mut ChatMessage) -> Result<(), Failure> {
+    if message.role == ChatRole::Tool && message.moved_to().is_none() {
+        *message = conversation.shortened(message.clone()).await?;
     }
-}
-
-async fn shorter(conversation: &Conversation, mut rows: Rows) -> Result<Rows, Failure> {
-    for (_, message) in &mut rows.messages {
-        if message.role == ChatRole::Tool {
-            *message = shortened(conversation, message.clone()).await?;
-        }
-    }
-    Ok(rows)
+    Ok(())
 }
 
 /// Stores the messages of standard input until it ends.
@@ -149,7 +129,7 @@ async fn many(
     }
     let size = std::fs::metadata("/dev/stdin").ok().filter(std::fs::Metadata::is_file);
     let bar = output::progress(size.map(|file| file.len()), "appending");
-    let mut stream = Stream::new(store, session.json);
+    let mut stream = Stream { store, json: session.json, waiting: Vec::new(), bytes: 0, stored: 0 };
     let mut interrupt = Interrupt::listen()?;
     // Reading blocks, so it has its own thread. The main thread can then handle Ctrl-C.
     let (send, mut receive) = mpsc::channel::<Result<Rows, Failure>>(AHEAD);
@@ -161,37 +141,31 @@ async fn many(
             send.blocking_send(rows.map(|rows| rows.in_thread(thread.as_deref()))).is_ok()
         });
     });
-    let outcome = loop {
-        let next = tokio::select! {
-            biased;
-            _ = interrupt.heard() => break Ok(Exit::Interrupted),
-            next = receive.recv() => next,
-            () = tokio::time::sleep(PATIENCE), if stream.is_waiting() => {
-                match stream.flush().await {
-                    Ok(()) => continue,
-                    Err(failure) => break Err(failure),
+    let work = async {
+        loop {
+            let next = tokio::select! {
+                biased;
+                _ = interrupt.heard() => return Ok(Exit::Interrupted),
+                next = receive.recv() => next,
+                () = tokio::time::sleep(PATIENCE), if !stream.waiting.is_empty() => {
+                    stream.flush().await?;
+                    continue;
                 }
+            };
+            let Some(rows) = next else { return Ok(Exit::Done) };
+            let mut rows = rows?;
+            bar.inc(rows.bytes);
+            for (_, message) in &mut rows.messages {
+                shorten(conversation, message).await?;
             }
-        };
-        let taken = match next {
-            None => break Ok(Exit::Done),
-            Some(Ok(rows)) => {
-                bar.inc(rows.bytes);
-                match shorter(conversation, rows).await {
-                    Ok(rows) => stream.take(rows).await,
-                    Err(failure) => Err(failure),
-                }
-            }
-            Some(Err(failure)) => Err(failure),
-        };
-        if let Err(failure) = taken {
-            break Err(failure);
+            stream.take(rows).await?;
         }
     };
+    let outcome: Outcome = work.await;
     // Messages that were read completely before the stream ended are stored.
     let flushed = stream.flush().await;
     bar.finish_and_clear();
-    output::note(&format!("kept {}", output::messages(stream.stored())));
+    output::note(&format!("kept {}", output::messages(stream.stored)));
     flushed?;
     outcome
 }
@@ -207,24 +181,11 @@ struct Stream<'a> {
     json: bool,
     waiting: Vec<(usize, ChatMessage)>,
     bytes: u64,
+    /// The number of durable messages.
     stored: usize,
 }
 
-impl<'a> Stream<'a> {
-    fn new(store: &'a FileConversationStore, json: bool) -> Self {
-        Self { store, json, waiting: Vec::new(), bytes: 0, stored: 0 }
-    }
-
-    /// The number of durable messages.
-    fn stored(&self) -> usize {
-        self.stored
-    }
-
-    /// Whether some messages are not stored yet.
-    fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
+impl Stream<'_> {
     async fn take(&mut self, mut rows: Rows) -> Result<(), Failure> {
         self.bytes += rows.bytes;
         self.waiting.append(&mut rows.messages);

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::io::Cursor;
 use std::sync::Arc;
 
-#[cfg(feature = "team")]
+#[cfg(feature = "share")]
 use sottovoce::config::OpenConversations;
 use sottovoce::context::recall::{Recall, SearchResults};
 use sottovoce::conversation::SEARCH_NOTE;
@@ -18,18 +18,18 @@ use sottovoce::store::{
     NewArtifact, find_artifact,
 };
 use sottovoce::{
-    ChatMessage, ChatRole, Config, ConversationStore, Error, FileConversationStore, StoredMessage,
+    ChatMessage, ChatRole, ConversationStore, Error, FileConversationStore, StoredMessage,
 };
 use zeroize::Zeroizing;
 
 pub(crate) use crate::cmd::artifact::folder::{AddFolderArgs, add_folder};
 use crate::cmd::artifact::source::Wiped;
 use crate::cmd::search;
-#[cfg(feature = "team")]
+#[cfg(feature = "share")]
 use crate::cmd::share::team::artifacts;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::attended;
-use crate::output::table::{self, Cell};
+use crate::output::table::Cell;
 use crate::output::{self, BOLD, DIM, Object, byte_size, moment, object};
 use crate::session::Session;
 
@@ -149,14 +149,16 @@ fn about(artifact: &Artifact) -> String {
 }
 
 /// Opens the artifact with this id or abbreviation. One of a team comes from its server.
-async fn open(session: &Session, config: &Config, id: &str) -> Result<ArtifactContents, Failure> {
-    let store = FileConversationStore::clone(&*session.store_or_empty(config).await?);
-    #[cfg(feature = "team")]
+async fn open(session: &Session, id: &str) -> Result<ArtifactContents, Failure> {
+    let store = FileConversationStore::clone(&*session.store_or_empty().await?);
+    #[cfg(feature = "share")]
     let conversations = session
-        .keys(config)
-        .and_then(|keys| Ok(OpenConversations::new(config.clone(), keys, session.clock())?))
+        .keys()
+        .and_then(|keys| {
+            Ok(OpenConversations::new(session.config()?.clone(), keys, session.clock())?)
+        })
         .ok();
-    #[cfg(feature = "team")]
+    #[cfg(feature = "share")]
     let store = match &conversations {
         Some(conversations) => store.with_artifact_source(artifacts::source(conversations)),
         None => store,
@@ -182,8 +184,7 @@ fn unreadable(artifact: &Artifact, error: std::io::Error) -> Failure {
 pub(crate) const SHORT: usize = 8;
 
 async fn list_here(session: &Session) -> Outcome {
-    let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
+    let store = session.store_or_empty().await?;
     list(session, &store).await
 }
 
@@ -191,17 +192,12 @@ async fn list_here(session: &Session) -> Outcome {
 pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Outcome {
     let (artifacts, findings) = store.artifacts().await?;
     output::skipped(&findings);
-    if session.json {
-        artifacts.iter().try_for_each(output::json)?;
-    } else if artifacts.is_empty() {
-        if findings.is_empty() {
-            output::note("no artifact was added to this conversation");
-        }
-    } else {
-        let names = ["id", "type", "size", "lines", "added", "name"];
-        table::show(names, artifacts.iter().map(cells).collect())?;
+    if artifacts.is_empty() && findings.is_empty() && !session.json {
+        output::note("no artifact was added to this conversation");
     }
-    Ok(if findings.is_empty() { Exit::Done } else { Exit::Problems })
+    let names = ["id", "type", "size", "lines", "added", "name"];
+    session.list(&artifacts, Artifact::clone, names, cells)?;
+    Ok(Exit::of(findings.is_empty()))
 }
 
 fn cells(artifact: &Artifact) -> [Cell; 6] {
@@ -254,8 +250,7 @@ struct DeleteArgs {
 }
 
 async fn delete(session: &Session, args: DeleteArgs) -> Outcome {
-    let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
+    let store = session.store_or_empty().await?;
     let mut ids = BTreeSet::new();
     for id in &args.ids {
         ids.insert(find_artifact(&*store, id).await?);
@@ -305,17 +300,11 @@ fn said(references: &ArtifactReferences, id: &str) -> String {
     }
 }
 
-const ADD_SEARCH_HELP: &str = "\
-Examples:
-  sottovoce artifact add-search milk
-  sottovoce --thread 7 artifact add-search \"weather tomorrow\" --limit 10";
-
 /// Searches messages, and stores the results as an artifact
 ///
 /// The artifact holds the results of `sottovoce search`, newest first; the query is written as there. With --thread, it searches only that
 /// thread.
 #[derive(clap::Args)]
-#[command(after_help = ADD_SEARCH_HELP)]
 pub(crate) struct AddSearchArgs {
     /// The words; several need no quotes
     #[arg(required = true)]
@@ -333,8 +322,7 @@ pub(crate) struct AddSearchArgs {
 pub(crate) async fn add_search(session: &Session, args: AddSearchArgs) -> Outcome {
     let words = Zeroizing::new(output::one_line(args.query.join(" ").trim()));
     let query = search::parsed(&args.query)?;
-    let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
+    let store = session.store_or_empty().await?;
     let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
     let searching = recall.search(&query, session.thread.as_deref(), args.limit as usize);
     let found =

@@ -50,13 +50,13 @@ the end, with the numbers of both messages, the whole answer and what the turn t
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;
-    let mut config = session.config()?;
-    args.history.apply(&mut config);
+    let session = &session.with(|config| args.history.apply(config))?;
+    let config = session.config()?;
     let store = match args.off_record {
-        true => session.store_or_empty(&config).await?,
-        false => Arc::new(session.store_or_make(&config).await?),
+        true => session.store_or_empty().await?,
+        false => Arc::new(session.store_or_make().await?),
     };
-    let conversation = session.conversation_from(&config, store, args.clean).await?;
+    let conversation = session.conversation_from(store, args.clean).await?;
     let mut utterance = conversation.message(sottovoce::ChatRole::User, &text);
     if let Some(speaker) = args.speaker {
         utterance = utterance.with_metadata("speaker", speaker);
@@ -74,11 +74,11 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let reply = reply?;
     match &reply.end {
         End::Failed(error) if reply.words.is_empty() => {
-            let Some(missing) = NoModel::of(&config, error) else {
+            let Some(missing) = NoModel::of(config, error) else {
                 if session.json {
                     output::json(&answered(kept.as_ref(), &reply))?;
                 }
-                return Ok(reply.say_failed(&config, error, ""));
+                return Ok(reply.say_failed(config, error, ""));
             };
             let mut request = None;
             if args.show_request {
@@ -104,7 +104,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             reply.say_done(&done.report)
         }
         End::Interrupted(_) => reply.say_interrupted(),
-        End::Failed(error) => reply.say_failed(&config, error, ""),
+        End::Failed(error) => reply.say_failed(config, error, ""),
     })
 }
 

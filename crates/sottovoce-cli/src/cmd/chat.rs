@@ -38,23 +38,8 @@ Every line is an utterance. These are not:
                  (in a pipe: /forget last yes)
   /explain       what the last prompt held, and why; also of a failed answer
   /context       what there is, and how full the prompt is
-  /context messages [--role ROLE], artifacts, stats, show [ID]
-  /context add FILE, add-folder DIR, add-search WORDS
-                 keeps large data beside the messages
-  /context prune [--max-tokens N]
-                 takes out of prompts what is worth least; deletes nothing
-  /context compact
-                 has the model summarize older messages
-                 (prune and compact know --undo)
-  /context clear later prompts hold nothing said so far; deletes nothing
-  /context export FILE
-                 writes the conversation to a file
-  /context save [WORDS]
-                 saves what was said lately, with a summary by the model
-  /context history, restore ID
-                 lists what was saved, the newest first; brings one back
-  /context list, use NAME, new NAME [PRESET]
-                 lists the contexts; goes over to one; makes one
+  /context VERB  shows and changes the context, such as /context add FILE;
+                 /context help lists the verbs
   /scope [SCOPE] whose conversation this is, or goes over to another one
   //WORDS        says /WORDS
   /help          this
@@ -84,7 +69,6 @@ pub(crate) struct Args {
 /// A chat in progress.
 struct Chat {
     session: Session,
-    config: Config,
     store: Arc<FileConversationStore>,
     conversation: Conversation,
     speaker: Option<String>,
@@ -106,13 +90,11 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             "use `sottovoce --json ask` for one question at a time",
         ));
     }
-    let mut config = session.config()?;
-    args.history.apply(&mut config);
-    let store = Arc::new(session.store_or_make(&config).await?);
-    let conversation = session.conversation_from(&config, Arc::clone(&store), args.clean).await?;
+    let session = session.with(|config| args.history.apply(config))?;
+    let store = Arc::new(session.store_or_make().await?);
+    let conversation = session.conversation_from(Arc::clone(&store), args.clean).await?;
     let mut chat = Chat {
-        session: session.clone(),
-        config,
+        session,
         store,
         conversation,
         speaker: args.speaker,
@@ -126,11 +108,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     if chat.lines.is_terminal() {
         chat.interrupt = chat.interrupt.and_hangup()?;
-        chat.look_for_model().await;
+        look_for_model(chat.session.config()?).await;
+        let model = &chat.session.config()?.language_model;
+        let url = output::without_login(&model.base_url);
         output::note(&format!(
-            "{} at {}\n/help lists the commands; Ctrl-D ends the chat",
-            chat.config.language_model.model,
-            output::without_login(&chat.config.language_model.base_url)
+            "{} at {url}\n/help lists the commands; Ctrl-D ends the chat",
+            model.model
         ));
     }
     chat.introduce().await?;
@@ -142,6 +125,16 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     // What was shown is stored, whatever ended the chat.
     chat.conversation.close().await?;
     outcome
+}
+
+/// Warns at the start if there is no model; waits only a moment. Utterances are stored anyway.
+async fn look_for_model(config: &Config) {
+    let look = async { config.server()?.show(&config.language_model.model).await };
+    let Ok(Err(error)) = tokio::time::timeout(LOOK, look).await else { return };
+    if let Some(missing) = NoModel::of(config, &error) {
+        missing.report();
+        output::note("what you say is kept; /retry asks again once a model is there");
+    }
 }
 
 impl Chat {
@@ -163,16 +156,6 @@ impl Chat {
             }
         }
         Ok(self.exit)
-    }
-
-    /// Warns at the start if there is no model; waits only a moment. Utterances are stored anyway.
-    async fn look_for_model(&self) {
-        let look = async { self.config.server()?.show(&self.config.language_model.model).await };
-        let Ok(Err(error)) = tokio::time::timeout(LOOK, look).await else { return };
-        if let Some(missing) = NoModel::of(&self.config, &error) {
-            missing.report();
-            output::note("what you say is kept; /retry asks again once a model is there");
-        }
     }
 
     /// Loads the model and lets it read the beginning of the next prompt while the user types. If that fails, the
@@ -284,7 +267,8 @@ impl Chat {
             End::Failed(error) => {
                 let fits =
                     !matches!(error, Error::Model { failure: ModelFailure::PromptTooLong, .. });
-                reply.say_failed(&self.config, error, if fits { "; /retry asks again" } else { "" })
+                let retry = if fits { "; /retry asks again" } else { "" };
+                reply.say_failed(self.session.config()?, error, retry)
             }
         };
         if self.over {
@@ -295,9 +279,7 @@ impl Chat {
         self.ended(exit);
         Ok(())
     }
-}
 
-impl Chat {
     /// Deletes the last exchange permanently, after the user has confirmed everything that goes with it.
     pub(super) async fn forget(&mut self, sure: bool) -> Result<(), Failure> {
         // An answer that was just interrupted belongs to it.
@@ -336,13 +318,11 @@ impl Chat {
         self.lines.forget();
         Ok(())
     }
-}
 
-impl Chat {
     /// Shows the persona if this conversation is a context, and warns if it expires soon.
     pub(super) async fn introduce(&mut self) -> Result<(), Failure> {
         self.is_full = false;
-        let Some(context) = self.session.context_of(&self.config, &self.store).await? else {
+        let Some(context) = self.session.context_of(&self.store).await? else {
             return Ok(());
         };
         let preset = match &context.assigned_persona.preset {

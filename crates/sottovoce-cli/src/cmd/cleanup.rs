@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use indicatif::ProgressBar;
 use sottovoce::persona::MaintenanceReport;
 use sottovoce::store::{Artifact, ArtifactStore, CleanupReport};
-use sottovoce::{Config, ConversationStore, FileConversationStore, Scope, with_causes};
+use sottovoce::{ConversationStore, FileConversationStore, Scope, with_causes};
 
 use crate::cmd::artifact::row;
-use crate::cmd::conversations;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, object};
-use crate::session::{Session, Stores};
+use crate::session::Session;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -47,20 +46,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let how = How::of(session, &args)?;
-    let work = clean_up(session, &args, how);
-    match how {
+    let asks = args.artifacts && !args.yes;
+    if asks {
+        session.check_attended("delete artifacts that no message refers to")?;
+    }
+    let work = clean_up(session, &args);
+    match asks {
         // During a question, Ctrl-C must end the program.
-        How::Ask => work.await,
-        _ => Interrupt::listen()?.or("", work).await?,
+        true => work.await,
+        false => Interrupt::listen()?.or("", work).await?,
     }
 }
 
-async fn clean_up(session: &Session, args: &Args, how: How) -> Outcome {
-    let config = session.config()?;
+async fn clean_up(session: &Session, args: &Args) -> Outcome {
     let mut failed = None;
-    let maintained = maintain(session, &config).await;
-    match maintained {
+    match maintain(session).await {
         Ok(()) => {}
         // A backup folder that cannot be written does not prevent cleaning conversations.
         Err(Failure::Library(error)) => {
@@ -70,19 +70,22 @@ async fn clean_up(session: &Session, args: &Args, how: How) -> Outcome {
         Err(failure) => return Err(failure),
     }
     // List the scopes only now, because a context may have been removed.
-    let scopes = if args.all { conversations::all(&config)? } else { vec![session.scope.clone()] };
-    let stores = session.stores_or_empty(&config)?;
+    let scopes = session.scopes(args.all)?;
+    let stores = session.stores_or_empty()?;
     let bar = output::progress(Some(scopes.len() as u64), "cleaning up");
     let mut removed = 0;
     for scope in scopes {
-        let cleaned = clean(&stores, scope.clone(), how, &bar).await;
+        let clean = async {
+            let store = stores.open(scope.clone()).await?;
+            Ok((store.cleanup().await?, clean_artifacts(&store, args, &bar).await?))
+        };
+        let cleaned = clean.await;
         bar.inc(1);
         match cleaned {
-            Ok(cleaned) => {
-                removed += cleaned.messages.removed;
-                let any = cleaned.messages.removed > 0 || !cleaned.unused.is_empty();
-                if any || !args.all {
-                    bar.suspend(|| show(session, &scope, &cleaned))?;
+            Ok((report, unused)) => {
+                removed += report.removed;
+                if report.removed > 0 || !unused.artifacts.is_empty() || !args.all {
+                    bar.suspend(|| show(session, &scope, &report, &unused))?;
                 }
             }
             // An error in one conversation does not prevent cleaning the others.
@@ -94,70 +97,36 @@ async fn clean_up(session: &Session, args: &Args, how: How) -> Outcome {
         }
     }
     bar.finish_and_clear();
-    match failed {
-        Some(error) => Err(error.into()),
-        None => {
-            if args.all && !session.json {
-                output::note(&format!("removed {}", output::messages(removed)));
-            }
-            Ok(Exit::Done)
-        }
+    if let Some(error) = failed {
+        return Err(error.into());
     }
+    if args.all && !session.json {
+        output::note(&format!("removed {}", output::messages(removed)));
+    }
+    Ok(Exit::Done)
 }
 
-/// The result for one conversation.
-struct Done {
-    messages: CleanupReport,
-    unused: Unused,
-}
-
-async fn clean(
-    stores: &Stores<'_>,
-    scope: Scope,
-    how: How,
-    bar: &ProgressBar,
-) -> Result<Done, Failure> {
-    let store = stores.open(scope).await?;
-    let messages = store.cleanup().await?;
-    Ok(Done { messages, unused: clean_artifacts(&store, how, bar).await? })
-}
-
-fn show(session: &Session, scope: &Scope, done: &Done) -> std::io::Result<()> {
-    let CleanupReport { removed, expired, .. } = done.messages;
+/// Shows the result for one conversation.
+fn show(
+    session: &Session,
+    scope: &Scope,
+    CleanupReport { removed, expired, .. }: &CleanupReport,
+    unused: &Unused,
+) -> std::io::Result<()> {
     if session.json {
-        let ids = Some(done.unused.ids()).filter(|ids| !ids.is_empty());
+        let ids = Some(unused.ids()).filter(|ids| !ids.is_empty());
         let row = object!("scope": scope.to_string(), "removed": removed, "expired": expired);
         let row = row.maybe("unreferenced", ids);
-        return output::json(&row.maybe("deleted", done.unused.were_deleted.then_some(true)));
+        return output::json(&row.maybe("deleted", unused.were_deleted.then_some(true)));
     }
-    let why = if expired { "; it had expired" } else { "" };
-    output::note(&format!("{scope}: removed {}{why}", output::messages(removed)));
-    done.unused.show();
+    let why = if *expired { "; it had expired" } else { "" };
+    output::note(&format!("{scope}: removed {}{why}", output::messages(*removed)));
+    unused.show();
     Ok(())
 }
 
-/// What to do with them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
-    List,
-    Ask,
-    Delete,
-}
-
-impl How {
-    fn of(session: &Session, args: &Args) -> Result<Self, Failure> {
-        match (args.artifacts, args.yes) {
-            (false, _) => Ok(Self::List),
-            (true, true) => Ok(Self::Delete),
-            (true, false) => {
-                session.check_attended("delete artifacts that no message refers to")?;
-                Ok(Self::Ask)
-            }
-        }
-    }
-}
-
 /// The artifacts that no message refers to.
+#[derive(Default)]
 struct Unused {
     artifacts: Vec<Artifact>,
     /// Whether something that may refer to them could not be read.
@@ -166,10 +135,6 @@ struct Unused {
 }
 
 impl Unused {
-    fn is_empty(&self) -> bool {
-        self.artifacts.is_empty()
-    }
-
     fn ids(&self) -> Vec<String> {
         self.artifacts.iter().map(|artifact| artifact.id.clone()).collect()
     }
@@ -180,7 +145,7 @@ impl Unused {
 
     /// Reports the artifacts found or deleted.
     fn show(&self) {
-        if self.is_empty() {
+        if self.artifacts.is_empty() {
             return;
         }
         if self.were_deleted {
@@ -201,14 +166,14 @@ impl Unused {
 /// Looks for them if there are any artifacts, and deletes them if asked to.
 async fn clean_artifacts(
     store: &FileConversationStore,
-    how: How,
+    args: &Args,
     bar: &ProgressBar,
 ) -> Result<Unused, Failure> {
     let mut unused = find(store).await?;
-    if unused.is_empty() || unused.is_doubtful || how == How::List {
+    if unused.artifacts.is_empty() || unused.is_doubtful || !args.artifacts {
         return Ok(unused);
     }
-    if how == How::Ask {
+    if !args.yes {
         let asked = format!("Really delete {} of {} for ever?", unused.count(), store.scope());
         let is_sure = bar.suspend(|| {
             unused.artifacts.iter().try_for_each(|artifact| output::line(row(artifact)))?;
@@ -227,22 +192,19 @@ async fn clean_artifacts(
 }
 
 async fn find(store: &FileConversationStore) -> Result<Unused, Failure> {
-    let nothing = Unused { artifacts: Vec::new(), is_doubtful: false, were_deleted: false };
     if store.profile().await?.artifacts().next().is_none() {
-        return Ok(nothing);
+        return Ok(Unused::default());
     }
     let references = store.artifact_references().await?;
     let is_doubtful = !references.unread.is_empty();
-    Ok(Unused { artifacts: references.unreferenced, is_doubtful, ..nothing })
+    Ok(Unused { artifacts: references.unreferenced, is_doubtful, were_deleted: false })
 }
 
 /// Runs the upkeep of contexts. There are none before the first use.
-async fn maintain(session: &Session, config: &Config) -> Result<(), Failure> {
-    let Some(contexts) = session.contexts(config)? else { return Ok(()) };
-    let bar = output::progress(None, "maintaining contexts");
-    let done = contexts.maintain().await;
-    bar.finish_and_clear();
-    let done = done?;
+async fn maintain(session: &Session) -> Result<(), Failure> {
+    let Some(contexts) = session.contexts()? else { return Ok(()) };
+    let work = async |_: &_| contexts.maintain().await;
+    let done = output::with_bar(None, "maintaining contexts", work).await?;
     if done == MaintenanceReport::default() {
         return Ok(());
     }

@@ -1,7 +1,5 @@
 //! `sottovoce clear`
 
-use std::sync::Arc;
-
 use sottovoce::Conversation;
 
 use crate::exit::Outcome;
@@ -13,12 +11,6 @@ pub(crate) struct Args {
     /// Undoes the last clear; repeated, each earlier one
     #[arg(long)]
     pub(crate) undo: bool,
-}
-
-pub(crate) async fn run(session: &Session, args: &Args) -> Outcome {
-    let config = session.config()?;
-    let store = session.store_or_make(&config).await?;
-    obey(session, &session.conversation(&config, Arc::new(store))?, args).await
 }
 
 /// Runs the command in an open conversation.

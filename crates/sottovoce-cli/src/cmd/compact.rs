@@ -1,11 +1,9 @@
 //! `sottovoce compact`
 
-use std::sync::Arc;
-
+use sottovoce::Conversation;
 use sottovoce::conversation::SummaryReport;
-use sottovoce::{Config, Conversation};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::interrupt::attended;
 use crate::output::{self, BOLD, moment, object};
 use crate::session::Session;
@@ -39,34 +37,19 @@ pub(crate) struct Args {
     show: bool,
 }
 
-pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
-    let store = Arc::new(session.store(&config).await?);
-    let conversation = session.conversation(&config, store)?;
-    obey(session, &config, &conversation, args).await
-}
-
 /// Runs the command in an open conversation.
-pub(crate) async fn obey(
-    session: &Session,
-    config: &Config,
-    conversation: &Conversation,
-    args: Args,
-) -> Outcome {
+pub(crate) async fn obey(session: &Session, conversation: &Conversation, args: Args) -> Outcome {
     if args.show {
         return show(session, conversation).await;
     }
     if args.undo {
         let undone = conversation.undo_summary().await?;
-        return session.tell(object!("undone": undone), || {
-            let words = match undone {
-                true => "undid the last summary; its messages are context again",
-                false => "no summary stands for anything here",
-            };
-            words.to_owned()
+        return session.tell(object!("undone": undone), || match undone {
+            true => "undid the last summary; its messages are context again".to_owned(),
+            false => "no summary stands for anything here".to_owned(),
         });
     }
-    let keep = args.keep.unwrap_or(config.context.last_n);
+    let keep = args.keep.unwrap_or(session.config()?.context.last_n);
     let kept = "the finished part of the summary is stored";
     let work = async |_: &_| conversation.summarize(keep).await;
     let summarized = attended("the model summarizes", None, kept, work).await??;
@@ -94,7 +77,7 @@ async fn tell(session: &Session, conversation: &Conversation, done: &SummaryRepo
     Ok(Exit::Done)
 }
 
-async fn show(session: &Session, conversation: &Conversation) -> Result<Exit, Failure> {
+async fn show(session: &Session, conversation: &Conversation) -> Outcome {
     let profile = conversation.store().profile().await?;
     let summary = profile.summary(session.thread.as_deref());
     if session.json {
@@ -109,12 +92,8 @@ async fn show(session: &Session, conversation: &Conversation) -> Result<Exit, Fa
     match summary {
         None => output::note("no summary stands for anything here; `compact` makes one"),
         Some(summary) => {
-            let number = usize::try_from(summary.messages()).unwrap_or(usize::MAX);
-            output::note(&format!(
-                "for {} up to {}:",
-                output::messages(number),
-                moment(summary.until)
-            ));
+            let messages = output::counted(summary.messages(), "message");
+            output::note(&format!("for {messages} up to {}:", moment(summary.until)));
             let text = output::printable(&summary.text).replace('\n', "\n    ");
             output::line(format!("    {text}"))?;
         }

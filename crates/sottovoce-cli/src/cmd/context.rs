@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use sottovoce::persona::PersonaFailure;
-use sottovoce::{ChatRole, Config, Conversation, ConversationStore, Error, FileConversationStore};
+use sottovoce::{ChatRole, Conversation, ConversationStore, Error, FileConversationStore};
 
 use crate::cmd::artifact;
 use crate::cmd::artifact::contents::{self, Bytes, parse_bytes};
@@ -75,88 +75,71 @@ pub(crate) enum Action {
     Clear(clear::Args),
     Compact(compact::Args),
     Export(export::Args),
-    /// Saves recent messages as a snapshot, with a summary by the model
-    Save {
-        /// Its description; several words need no quotes
-        description: Vec<String>,
-    },
+    Save(snapshot::SaveArgs),
     /// Lists the snapshots, newest first
     History,
-    /// Restores a snapshot's messages into the window, each into its own thread; with --thread, only that thread's
-    Restore {
-        /// Its id or abbreviation
-        id: String,
-        /// Restores all of them into THREAD instead; "" means outside all threads
-        #[arg(long, value_name = "THREAD")]
-        into: Option<String>,
-    },
+    Restore(snapshot::RestoreArgs),
 }
 
 /// An open conversation.
 pub(crate) struct Open<'a> {
     pub(crate) session: &'a Session,
-    pub(crate) config: &'a Config,
     pub(crate) store: &'a Arc<FileConversationStore>,
     pub(crate) conversation: &'a Conversation,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let action = match args.action {
-        Some(Verb::Named(action)) => return named::run(session, action).await,
-        Some(Verb::One(action)) => Some(action),
-        None => None,
+    match args.action {
+        Some(Verb::Named(action)) => named::run(session, action).await,
+        Some(Verb::One(action)) => act(session, Some(action)).await,
+        None => act(session, None).await,
+    }
+}
+
+/// Runs an action on the command's conversation.
+pub(crate) async fn act(session: &Session, action: Option<Action>) -> Outcome {
+    let store = match action {
+        Some(Action::Clear(_) | Action::Save(_) | Action::Restore(_)) => {
+            Arc::new(session.store_or_make().await?)
+        }
+        Some(Action::Prune(_) | Action::Compact(_)) => Arc::new(session.store().await?),
+        _ => session.store_or_empty().await?,
     };
-    let config = session.config()?;
-    let writes =
-        matches!(action, Some(Action::Clear(_) | Action::Save { .. } | Action::Restore { .. }));
-    let store = match writes {
-        true => Arc::new(session.store_or_make(&config).await?),
-        false => session.store_or_empty(&config).await?,
-    };
-    let conversation = session.conversation(&config, Arc::clone(&store))?;
-    let open = Open { session, config: &config, store: &store, conversation: &conversation };
-    open.obey(action).await
+    let conversation = session.conversation(Arc::clone(&store))?;
+    Open { session, store: &store, conversation: &conversation }.obey(action).await
 }
 
 impl Open<'_> {
     /// Runs the action; without one, shows the summary.
     pub(crate) async fn obey(&self, action: Option<Action>) -> Outcome {
-        let Self { session, config, store, conversation } = *self;
+        let Self { session, store, conversation } = *self;
+        let Some(action) = action else { return screen::show(self).await };
         match action {
-            None => screen::show(self).await?,
-            Some(Action::Messages { role, last }) => self.messages(role, last).await?,
-            Some(Action::Stats) => {
+            Action::Messages { role, last } => self.messages(role, last).await,
+            Action::Stats => {
                 let stats = store.stats().await?;
                 match session.json {
                     true => output::json(&stats::row(store.scope(), &stats))?,
                     false => stats::show(store.scope(), &stats)?,
                 }
+                Ok(Exit::Done)
             }
-            Some(Action::Artifacts) => return artifact::list(session, store).await,
-            Some(Action::Show(args)) => return show(self, args).await,
-            Some(Action::Add(args)) => return contents::add(session, args).await,
-            Some(Action::AddFolder(args)) => return artifact::add_folder(session, args).await,
-            Some(Action::AddSearch(args)) => return artifact::add_search(session, args).await,
-            Some(Action::Prune(args)) => {
-                return prune::obey(session, config, conversation, args).await;
-            }
-            Some(Action::Compact(args)) => {
-                return compact::obey(session, config, conversation, args).await;
-            }
-            Some(Action::Clear(args)) => return clear::obey(session, conversation, &args).await,
-            Some(Action::Export(args)) => return export::run(session, args).await,
-            Some(Action::Save { description }) => {
-                return snapshot::save(session, conversation, &description).await;
-            }
-            Some(Action::History) => return snapshot::list(session, store).await,
-            Some(Action::Restore { id, into }) => {
-                return snapshot::restore(session, conversation, &id, into).await;
-            }
+            Action::Artifacts => artifact::list(session, store).await,
+            Action::Show(args) => show(self, args).await,
+            Action::Add(args) => contents::add(session, args).await,
+            Action::AddFolder(args) => artifact::add_folder(session, args).await,
+            Action::AddSearch(args) => artifact::add_search(session, args).await,
+            Action::Prune(args) => prune::obey(session, conversation, args).await,
+            Action::Compact(args) => compact::obey(session, conversation, args).await,
+            Action::Clear(args) => clear::obey(session, conversation, &args).await,
+            Action::Export(args) => export::run(session, args).await,
+            Action::Save(args) => snapshot::save(session, conversation, &args).await,
+            Action::History => snapshot::list(session, store).await,
+            Action::Restore(args) => snapshot::restore(session, conversation, args).await,
         }
-        Ok(Exit::Done)
     }
 
-    async fn messages(&self, role: Option<ChatRole>, last: Option<usize>) -> Result<(), Failure> {
+    async fn messages(&self, role: Option<ChatRole>, last: Option<usize>) -> Outcome {
         let reading = self.store.read_tail(usize::MAX).await?;
         output::skipped(&reading.skipped);
         let profile = self.store.profile().await?;
@@ -190,7 +173,7 @@ impl Open<'_> {
         } else if out > 0 {
             output::note("what is not in the context is stored all the same");
         }
-        Ok(())
+        Ok(Exit::Done)
     }
 }
 
@@ -215,36 +198,23 @@ pub(crate) struct ShowArgs {
 }
 
 async fn show(open: &Open<'_>, args: ShowArgs) -> Outcome {
-    let Open { session, config, store, conversation } = *open;
+    let Open { session, store, conversation } = *open;
     let Some(id) = args.id else {
-        let context = session.context_of(config, store).await?;
-        let context = context.ok_or_else(|| {
-            Failure::input(
-                "this conversation is no context",
-                "name one; `sottovoce context list` shows them",
-            )
+        let context = session.context_of(store).await?.ok_or_else(|| {
+            let help = "name one; `sottovoce context list` shows them";
+            Failure::input("this conversation is no context", help)
         })?;
-        shown::show(session, &context)?;
-        return Ok(Exit::Done);
+        return shown::show(session, &context);
     };
     // Only artifacts have bytes.
     if args.bytes.is_none() {
-        match session.find_context(config, &id).await {
-            Ok((_, context)) => {
-                shown::show(session, &context)?;
-                return Ok(Exit::Done);
-            }
+        match session.find_context(&id).await {
+            Ok((_, context)) => return shown::show(session, &context),
             // If no id begins like this, a context's name was meant.
-            Err(
-                error @ Failure::Library(Error::Persona(PersonaFailure::NoSuchConversation {
-                    ..
-                })),
-            ) => {
-                if !is_id(&id) {
-                    return Err(error);
-                }
-            }
-            Err(error) => return Err(error),
+            Err(Failure::Library(Error::Persona(PersonaFailure::NoSuchConversation {
+                ..
+            }))) if is_id(&id) => {}
+            Err(failure) => return Err(failure),
         }
     }
     let profile = store.profile().await?;

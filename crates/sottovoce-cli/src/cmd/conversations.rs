@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use jiff::Timestamp;
-use serde::Serialize;
-use sottovoce::admin::{Stats, scopes};
+use sottovoce::admin::Stats;
 use sottovoce::context::recall::SearchQuery;
 use sottovoce::store::{Finding, ProfileChange};
-use sottovoce::{Config, ConversationStore, FileConversationStore, Scope, with_causes};
+use sottovoce::{ConversationStore, FileConversationStore, Scope, with_causes};
 
 use crate::cmd::stats;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::attended;
 use crate::output::table::{self, Cell};
-use crate::output::{self, DIM, byte_size, moment, object};
+use crate::output::{self, DIM, Object, byte_size, moment, object};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -63,9 +62,7 @@ enum Action {
     Show,
 }
 
-/// A conversation in JSON.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// A conversation in the list.
 struct Row {
     scope: String,
     title: Option<String>,
@@ -75,7 +72,6 @@ struct Row {
     created_at: Option<Timestamp>,
     updated_at: Option<Timestamp>,
     /// Findings, such as settings that cannot be read.
-    #[serde(skip)]
     findings: Vec<Finding>,
 }
 
@@ -86,11 +82,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         Some(Action::Tag { name }) => tag(session, name).await,
         Some(Action::Untag { name }) => untag(session, name).await,
         Some(Action::Show) => {
-            let config = session.config()?;
-            let row = Row::of(&*session.store_or_empty(&config).await?).await?;
+            let row = Row::of(&*session.store_or_empty().await?).await?;
             row.show(session)?;
             output::skipped(&row.findings);
-            Ok(if row.findings.is_empty() { Exit::Done } else { Exit::Problems })
+            Ok(Exit::of(row.findings.is_empty()))
         }
     }
 }
@@ -103,12 +98,11 @@ async fn each<T>(
     session: &Session,
     look: impl AsyncFn(&FileConversationStore) -> Result<T, Failure>,
 ) -> Result<Looked<T>, Failure> {
-    let config = session.config()?;
-    let all = all(&config)?;
+    let all = session.scopes(true)?;
     if all.is_empty() {
-        return Err(Failure::Nothing { folder: config.storage_root()? });
+        return Err(session.nothing());
     }
-    let (stores, total) = (session.stores_or_empty(&config)?, all.len() as u64);
+    let (stores, total) = (session.stores_or_empty()?, all.len() as u64);
     let work = async |bar: &ProgressBar| {
         let (mut found, mut unreadable) = (Vec::new(), Vec::new());
         for scope in all {
@@ -142,17 +136,11 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
     let rows = rows.into_iter().map(|(_, row)| row);
     let mut rows: Vec<Row> = rows.filter(|row| row.is_meant(&words, tags)).collect();
     rows.sort_by(|a, b| (b.updated_at, &a.scope).cmp(&(a.updated_at, &b.scope)));
-    match session.json {
-        true => rows.iter().try_for_each(output::json)?,
-        false if rows.is_empty() && unreadable.is_empty() => {
-            output::note("no conversation has these words and tags");
-        }
-        false if rows.is_empty() => {}
-        false => table::show(
-            ["scope", "title", "messages", "updated", "tags"],
-            rows.iter().map(Row::cells).collect(),
-        )?,
+    if rows.is_empty() && unreadable.is_empty() && !session.json {
+        output::note("no conversation has these words and tags");
     }
+    let names = ["scope", "title", "messages", "updated", "tags"];
+    session.list(&rows, Row::json, names, Row::cells)?;
     let mut is_sound = tell_unreadable(session, &unreadable)?;
     for row in &rows {
         for finding in &row.findings {
@@ -160,7 +148,7 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
             output::warning(&format!("{}: {finding}", row.scope));
         }
     }
-    Ok(if is_sound { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(is_sound))
 }
 
 impl Row {
@@ -177,6 +165,14 @@ impl Row {
             updated_at: stats.last,
             findings,
         })
+    }
+
+    fn json(&self) -> Object {
+        object!(
+            "scope": self.scope, "title": self.title, "tags": self.tags,
+            "messages": self.messages, "artifacts": self.artifacts,
+            "createdAt": self.created_at, "updatedAt": self.updated_at,
+        )
     }
 
     fn is_meant(&self, words: &SearchQuery, tags: &[String]) -> bool {
@@ -210,7 +206,7 @@ impl Row {
     /// Shows all fields.
     fn show(&self, session: &Session) -> std::io::Result<()> {
         if session.json {
-            return output::json(self);
+            return output::json(&self.json());
         }
         let row = |name: &str, value: String| output::line(format!("{name:<10} {value}"));
         let time = |at: Option<Timestamp>| at.map_or_else(|| "never".to_owned(), moment);
@@ -272,13 +268,12 @@ async fn rename(session: &Session, args: Rename) -> Outcome {
 }
 
 async fn propose(session: &Session) -> Outcome {
-    let config = session.config()?;
-    let store = Arc::new(session.store(&config).await?);
-    let conversation = session.conversation(&config, Arc::clone(&store))?;
+    let store = Arc::new(session.store().await?);
+    let conversation = session.conversation(Arc::clone(&store))?;
     let work = async |_: &_| conversation.propose_title().await;
     attended("the model looks for a title", None, "", work).await??;
     drop((conversation, store));
-    let row = Row::of(&*session.store_or_empty(&config).await?).await?;
+    let row = Row::of(&*session.store_or_empty().await?).await?;
     row.show(session)?;
     Ok(Exit::Done)
 }
@@ -288,8 +283,7 @@ async fn tag(session: &Session, names: Vec<String>) -> Outcome {
 }
 
 async fn untag(session: &Session, names: Vec<String>) -> Outcome {
-    let config = session.config()?;
-    let there = session.store_or_empty(&config).await?.profile().await?;
+    let there = session.store_or_empty().await?.profile().await?;
     let absent: Vec<&str> =
         names.iter().filter(|name| !there.tags.contains(*name)).map(String::as_str).collect();
     if !absent.is_empty() {
@@ -309,8 +303,7 @@ async fn untag(session: &Session, names: Vec<String>) -> Outcome {
 
 /// Changes the conversation's settings, and shows the result.
 async fn change(session: &Session, change: ProfileChange) -> Outcome {
-    let config = session.config()?;
-    let store = session.store_or_make(&config).await?;
+    let store = session.store_or_make().await?;
     store.change_profile(change).await?;
     let row = Row::of(&store).await?;
     if row.messages == 0 && !session.json {
@@ -325,7 +318,7 @@ pub(crate) async fn run_scopes(session: &Session) -> Outcome {
     // It holds the presets, even if it has no messages.
     found.retain(|(scope, (stats, _))| *scope != Scope::Default || !is_empty(stats));
     if found.is_empty() && unreadable.is_empty() {
-        return Err(Failure::Nothing { folder: session.config()?.storage_root()? });
+        return Err(session.nothing());
     }
     if session.json {
         for (scope, (stats, _)) in &found {
@@ -343,12 +336,7 @@ pub(crate) async fn run_scopes(session: &Session) -> Outcome {
         }
     }
     let is_sound = tell_unreadable(session, &unreadable)?;
-    Ok(if is_sound { Exit::Done } else { Exit::Problems })
-}
-
-/// Every conversation of the store.
-pub(crate) fn all(config: &Config) -> Result<Vec<Scope>, Failure> {
-    Ok(scopes(&config.storage_root()?)?)
+    Ok(Exit::of(is_sound))
 }
 
 fn is_empty(stats: &Stats) -> bool {

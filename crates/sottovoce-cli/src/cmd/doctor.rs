@@ -13,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use sottovoce::admin::store_exists;
 use sottovoce::context::recall::{Recall, Understood};
+use sottovoce::store::ReadResult;
 use sottovoce::{Config, ConversationStore, Error, SystemClock, with_causes};
 
 use crate::advice;
@@ -117,11 +118,11 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
     }
     let bad = report.0.iter().any(|line| line.state == State::Bad);
-    Ok(if bad { Exit::Problems } else { Exit::Done })
+    Ok(Exit::of(!bad))
 }
 
 /// All checks, without any output.
-#[cfg(feature = "page")]
+#[cfg(feature = "servers")]
 pub(crate) async fn checks(session: &Session) -> Vec<Line> {
     look(session).await.0
 }
@@ -138,21 +139,21 @@ async fn look(session: &Session) -> Report {
                     "no settings file of your own; the defaults and the environment apply",
                 ),
             }
-            if let Some(left_out) = left_out(&config) {
+            if let Some(left_out) = left_out(config) {
                 let fix = Fix::by_hand("only you can decide whether to trust that file");
                 report.warn("config", left_out, "sottovoce config", fix);
             }
             open_files(&mut report);
-            model::look(&mut report, &config).await;
+            model::look(&mut report, config).await;
             match (config.storage_root(), config.key_file()) {
                 (Ok(root), Ok(key_file)) => {
-                    key::key(&mut report, &config, &key_file, &root);
-                    key::key_changes(&mut report, &config, &root);
+                    key::key(&mut report, config, &key_file, &root);
+                    key::key_changes(&mut report, config, &root);
                     folder::usable(&mut report, &root);
-                    folder::lasting(&mut report, &config, &root);
+                    folder::lasting(&mut report, config, &root);
                     folder::disk_room(&mut report, &root);
-                    folder::backups(&mut report, &config, &root, session.clock().now().timestamp());
-                    store(&mut report, session, &config, &root).await;
+                    folder::backups(&mut report, config, &root, session.clock().now().timestamp());
+                    store(&mut report, session, config, &root).await;
                 }
                 (Err(error), _) | (_, Err(error)) => report.error("folders", &error),
             }
@@ -200,90 +201,68 @@ fn open_files(report: &mut Report) {
 
 async fn store(report: &mut Report, session: &Session, config: &Config, root: &Path) {
     let now = session.clock().now().timestamp();
-    match store_exists(root) {
-        Ok(true) => {}
+    let newest = match store_exists(root) {
+        Ok(true) => newest(session).await,
         Ok(false) => return clock(report, now, None),
-        Err(error) => {
-            clock(report, now, None);
-            return report.error("store", &error);
-        }
-    }
-    let mut understood = Understood::default();
-    let newest = match session.open(config).await {
-        Ok(store) => {
-            let newest = store.read_tail(1).await;
-            if newest.is_ok() {
-                let recall = Recall::new(Arc::new(store));
-                match recall.understood().await {
-                    Ok(known) => understood = known,
-                    Err(error) => report.error("recall", &error),
-                }
-            }
-            newest
-        }
+        Err(error) => Err(error.into()),
+    };
+    let last = newest.as_ref().ok().and_then(|(newest, _)| newest.messages.first());
+    clock(report, now, last.map(|newest| newest.ordered_at()));
+    let (newest, understood) = match newest {
+        Ok(newest) => newest,
         Err(Failure::Library(error))
-            if !matches!(error, Error::PassphraseNeeded { .. }) || !session.unattended =>
+            if !session.unattended || !matches!(error, Error::PassphraseNeeded { .. }) =>
         {
-            Err(error)
+            return unreadable(report, config, root, &error);
         }
         Err(_) => {
-            clock(report, now, None);
             let fix = Fix::by_hand("run it again with the passphrase");
             return report.warn("store", "not checked", "sottovoce doctor", fix);
         }
     };
-    match newest {
-        Ok(newest) => {
-            clock(report, now, newest.messages.first().map(|newest| newest.ordered_at()));
-            match newest.skipped.first() {
-                // It may be anything of that name. Reading the keys succeeded.
-                None if root.join("vault").symlink_metadata().is_err() => report.bad(
-                    "store",
-                    "the records have no vault, so nothing can be written",
-                    "sottovoce repair",
-                    Fix::Repair,
-                ),
-                None => {
-                    report.good("store", "the newest end is sound");
-                    if understood.all > 0 {
-                        report.good("recall", understood_in_words(understood));
-                    }
-                }
-                Some(first) => {
-                    let (advice, fix) = match newest
-                        .skipped
-                        .iter()
-                        .any(|finding| finding.repair_kind().is_some())
-                    {
-                        true => ("sottovoce repair", Fix::Repair),
-                        false => (
-                            "sottovoce verify",
-                            Fix::by_hand("it only shows what is wrong; a backup may restore it"),
-                        ),
-                    };
-                    let number = output::counted(newest.skipped.len() as u64, "finding");
-                    report.bad("store", format!("{number}; the first: {first}"), advice, fix);
-                }
+    if let Some(first) = newest.skipped.first() {
+        let number = output::counted(newest.skipped.len() as u64, "finding");
+        let what = format!("{number}; the first: {first}");
+        match newest.skipped.iter().any(|finding| finding.repair_kind().is_some()) {
+            true => report.bad("store", what, "sottovoce repair", Fix::Repair),
+            false => {
+                let fix = Fix::by_hand("it only shows what is wrong; a backup may restore it");
+                report.bad("store", what, "sottovoce verify", fix);
             }
         }
-        Err(error) => {
-            clock(report, now, None);
-            match error {
-                // The line about the key has reported it.
-                Error::NoKey
-                | Error::PlaceholderKey
-                | Error::KeyLost { .. }
-                | Error::KeyFile { .. } => {}
-                Error::VaultDamaged { .. } => report.bad(
-                    "store",
-                    with_causes(&error),
-                    key::vault_mend(config, root)
-                        .unwrap_or_else(|| advice::help(&error).to_owned()),
-                    Fix::by_hand("look at the damaged vault first: it may be the only one"),
-                ),
-                error => report.error("store", &error),
-            }
+        return;
+    }
+    // It may be anything of that name. Reading the keys succeeded.
+    if root.join("vault").symlink_metadata().is_err() {
+        let what = "the records have no vault, so nothing can be written";
+        return report.bad("store", what, "sottovoce repair", Fix::Repair);
+    }
+    report.good("store", "the newest end is sound");
+    match understood {
+        Ok(understood) if understood.all == 0 => {}
+        Ok(understood) => report.good("recall", understood_in_words(understood)),
+        Err(error) => report.error("recall", &error),
+    }
+}
+
+/// The newest end of the store, and how much of it recall understands.
+async fn newest(session: &Session) -> Result<(ReadResult, sottovoce::Result<Understood>), Failure> {
+    let store = session.open().await?;
+    let newest = store.read_tail(1).await?;
+    Ok((newest, Recall::new(Arc::new(store)).understood().await))
+}
+
+fn unreadable(report: &mut Report, config: &Config, root: &Path, error: &Error) {
+    match error {
+        // The line about the key has reported it.
+        Error::NoKey | Error::PlaceholderKey | Error::KeyLost { .. } | Error::KeyFile { .. } => {}
+        Error::VaultDamaged { .. } => {
+            let mend = key::vault_mend(config, root);
+            let advice = mend.unwrap_or_else(|| advice::help(error).to_owned());
+            let fix = Fix::by_hand("look at the damaged vault first: it may be the only one");
+            report.bad("store", with_causes(error), advice, fix);
         }
+        error => report.error("store", error),
     }
 }
 
@@ -291,20 +270,16 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
 fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
     // An earlier clock is wrong, because the format did not exist then.
     let earliest = Timestamp::from_second(1_735_689_600).unwrap_or_default();
-    let advice = "timedatectl set-ntp true";
-    let fix = || Fix::by_hand("only the superuser can set the clock");
     let shown = now.strftime("%Y-%m-%d %H:%M UTC");
-    if now < earliest {
-        report.bad("clock", format!("the clock says {shown}"), advice, fix());
-    } else if newest
-        .is_some_and(|newest| newest.duration_since(now) > SignedDuration::from_hours(24))
-    {
-        report.bad(
-            "clock",
-            format!("the clock says {shown}, but the newest message is from more than a day later"),
-            advice,
-            fix(),
-        );
+    let is_ahead = |newest: Timestamp| newest.duration_since(now) > SignedDuration::from_hours(24);
+    let behind = match newest.is_some_and(is_ahead) {
+        true => ", but the newest message is from more than a day later",
+        false => "",
+    };
+    if now < earliest || !behind.is_empty() {
+        let fix = Fix::by_hand("only the superuser can set the clock");
+        let what = format!("the clock says {shown}{behind}");
+        report.bad("clock", what, "timedatectl set-ntp true", fix);
     } else if let Some(zone) = SystemClock::unknown_zone() {
         let what = format!("there is no time zone {zone:?}, which TZ names, so times are in UTC");
         let fix = Fix::by_hand("only you know which zone is meant");

@@ -1,6 +1,6 @@
 //! `sottovoce export`
 
-use std::io::{self, IsTerminal};
+use std::io::{self};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,6 @@ use sottovoce::export::{ExportForm, ExportRange, Exported, Exporter};
 use sottovoce_import::export_for_elara;
 
 use crate::advice::FindingRow;
-use crate::cmd::conversations;
 use crate::cmd::forget::parse_range;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::attended;
@@ -92,26 +91,34 @@ enum System {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
-    let scopes = if args.all { conversations::all(&config)? } else { vec![session.scope.clone()] };
-    let stores = session.stores_or_empty(&config)?;
+    let scopes = session.scopes(args.all)?;
+    let stores = session.stores_or_empty()?;
     if stores.is_empty() || scopes.is_empty() {
-        return Err(Failure::Nothing { folder: config.storage_root()? });
+        return Err(session.nothing());
     }
     if args.file != Path::new("-") {
-        private_file::check(&args.file, false, &config)?;
+        private_file::check(&args.file, session)?;
     }
     let Some(keys) = args.keys.read()? else { return Ok(Exit::Interrupted) };
     let is_plain = !args.sealed && keys.is_empty();
-    if is_plain && !args.yes && !confirmed(session, &args.file)? {
-        output::note("nothing was written");
+    let deed = "write messages as plain text, which --sealed does not";
+    let question = "Write it unencrypted?";
+    let warn = async || {
+        output::warning(&format!(
+            "{} will hold messages as plain text, readable by anyone with access to it",
+            args.file.display()
+        ));
+        Ok(())
+    };
+    let yes = args.yes || !is_plain;
+    if !session.agrees(yes, deed, question, "nothing was written", warn).await? {
         return Ok(Exit::Done);
     }
     let key = keys.first().map(|key| key.as_str());
     let work = async |bar: &_| write(&stores, &args, scopes, key, bar).await;
     let exported = attended("exporting", Some(0), "no file was made", work).await??;
     tell(session, &args, &exported)?;
-    Ok(if exported.skipped.is_empty() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(exported.skipped.is_empty()))
 }
 
 async fn write(
@@ -130,33 +137,21 @@ async fn write(
             (args.since.unwrap_or(Timestamp::MIN), args.until.unwrap_or(Timestamp::MAX));
         range = range.times(since..=until);
     }
-    let mut exporter = None;
-    for scope in scopes {
-        let store = stores.open(scope).await?;
+    let first = scopes.first().cloned().unwrap_or_default();
+    let store = stores.open(first).await?;
+    if args.system == Some(System::Elara) {
         let progress = output::moving(bar);
-        if args.system == Some(System::Elara) {
-            return Ok(export_for_elara(&store, range, &args.file, key, progress).await?);
-        }
-        if exporter.is_none() {
-            exporter = Some(match args.sealed {
-                true => Exporter::sealed(&args.file, &store)?,
-                false if args.file == Path::new("-") => {
-                    Exporter::to_writer(form(args), io::stdout())
-                }
-                false => Exporter::to_file(form(args), &args.file)?,
-            });
-        }
-        if let Some(exporter) = &mut exporter {
-            exporter.add(&store, range, progress).await?;
-        }
+        return Ok(export_for_elara(&store, range, &args.file, key, progress).await?);
     }
-    match exporter {
-        Some(exporter) => Ok(exporter.finish().await?),
-        None => Err(Failure::input(
-            "there is nothing to export",
-            "`sottovoce scopes` shows all conversations",
-        )),
+    let mut exporter = match args.sealed {
+        true => Exporter::sealed(&args.file, &store)?,
+        false if args.file == Path::new("-") => Exporter::to_writer(form(args), io::stdout()),
+        false => Exporter::to_file(form(args), &args.file)?,
+    };
+    for scope in scopes {
+        exporter.add(&stores.open(scope).await?, range, output::moving(bar)).await?;
     }
+    Ok(exporter.finish().await?)
 }
 
 fn form(args: &Args) -> ExportForm {
@@ -168,20 +163,6 @@ fn form(args: &Args) -> ExportForm {
         Form::Json => ExportForm::Json,
         Form::Markdown => ExportForm::Markdown,
     }
-}
-
-fn confirmed(session: &Session, file: &Path) -> Result<bool, Failure> {
-    if session.json || !io::stdin().is_terminal() {
-        return Err(Failure::input(
-            "this would write messages as plain text",
-            "confirm with --yes, or use --sealed for a backup",
-        ));
-    }
-    output::warning(&format!(
-        "{} will hold messages as plain text, readable by anyone with access to it",
-        file.display()
-    ));
-    Ok(output::confirmed("Write it unencrypted?")?)
 }
 
 fn tell(session: &Session, args: &Args, exported: &Exported) -> io::Result<()> {

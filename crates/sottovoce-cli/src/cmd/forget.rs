@@ -5,12 +5,10 @@ pub(crate) mod announce;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::Arc;
 
 use sottovoce::store::{ForgetReport, merged_ranges};
-use sottovoce::{Config, ConversationStore, Error, FileConversationStore, Scope, StoredMessage};
+use sottovoce::{ConversationStore, Error, FileConversationStore, Scope};
 
-use crate::cmd::conversations;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
@@ -57,40 +55,39 @@ pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
 }
 
 pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
-    let config = session.config()?;
-    let store = session.store(&config).await?;
+    let store = session.store().await?;
     if args.all {
-        return forget_whole(session, &config, store, args.yes).await;
+        return forget_whole(session, store, args.yes).await;
     }
     if args.last {
-        let newest = newest(&store, session.thread.as_deref()).await?;
+        let newest = match session.thread.as_deref() {
+            None => store.read_tail(1).await?.messages,
+            thread => store.read_thread(thread, 1).await?.messages,
+        };
         args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
     }
-    let wanted = Wanted::find(&store, args.numbers, session.thread.as_deref()).await?;
-    if wanted.messages.is_empty() && wanted.lost.is_empty() {
-        return Err(no_such_message());
+    let (found, lost) = find(&store, args.numbers, session.thread.as_deref()).await?;
+    if found.is_empty() && lost.is_empty() {
+        let help = "`sottovoce tail` shows the numbers";
+        return Err(Failure::input("there is no such message", help));
     }
-    for number in &wanted.lost {
+    for number in &lost {
         output::note(&format!(
             "number {number} holds no readable message; it will be recorded as gone, unless it is already"
         ));
     }
     // Exactly these messages, even if the range has grown since.
-    let what = What::Numbers(wanted.numbers());
-    let Some(forgotten) = forget_if_sure(session, &store, &what, "", args.yes).await? else {
+    let numbers = merged_ranges(found.union(&lost).map(|number| *number..=*number));
+    let Some(forgotten) = forget_if_sure(session, &store, Some(&numbers), "", args.yes).await?
+    else {
         return Ok(Exit::Done);
     };
     let nothing =
         forgotten.removed.is_empty() && forgotten.numbers == 0 && forgotten.snapshots == 0;
-    if wanted.messages.is_empty() && nothing {
-        let (numbers, are) = match wanted.lost.len() {
-            1 => ("the number", "is"),
-            _ => ("the numbers", "are"),
-        };
-        return Err(Failure::input(
-            format!("{numbers} {are} forgotten already"),
-            "`sottovoce tail` shows the existing numbers",
-        ));
+    if found.is_empty() && nothing {
+        let are = if lost.len() == 1 { "the number is" } else { "the numbers are" };
+        let help = "`sottovoce tail` shows the existing numbers";
+        return Err(Failure::input(format!("{are} forgotten already"), help));
     }
     match session.json {
         true => announce::json(&forgotten)?,
@@ -99,31 +96,25 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What to forget.
-enum What {
-    Numbers(Vec<RangeInclusive<u64>>),
-    All,
-}
-
-/// Forgets what was announced after the user confirms; `None` if the user does not. `whose` stands before the number
-/// of messages if they are not listed.
+/// Forgets these numbers, or all, as announced after the user confirms; `None` if the user does not. `whose` stands
+/// before the number of messages if they are not listed.
 async fn forget_if_sure(
     session: &Session,
     store: &FileConversationStore,
-    what: &What,
+    numbers: Option<&[RangeInclusive<u64>]>,
     whose: &str,
     yes: bool,
 ) -> Result<Option<ForgetReport>, Failure> {
     if yes {
-        return Ok(Some(match what {
-            What::Numbers(numbers) => store.forget(numbers).await?,
-            What::All => store.forget_all().await?,
+        return Ok(Some(match numbers {
+            Some(numbers) => store.forget(numbers).await?,
+            None => store.forget_all().await?,
         }));
     }
     loop {
-        let plan = match what {
-            What::Numbers(numbers) => store.plan_forget(numbers).await?,
-            What::All => store.plan_forget_all().await?,
+        let plan = match numbers {
+            Some(numbers) => store.plan_forget(numbers).await?,
+            None => store.plan_forget_all().await?,
         };
         let deed = announce::deed(whose, &plan);
         let show = async || match whose.is_empty() {
@@ -141,84 +132,45 @@ async fn forget_if_sure(
     }
 }
 
-/// The newest message, of the thread if one is given.
-async fn newest(
+/// The numbers of the messages to forget, and those that were given singly and have no readable message.
+async fn find(
     store: &FileConversationStore,
+    named: Vec<RangeInclusive<u64>>,
     thread: Option<&str>,
-) -> Result<Vec<Arc<StoredMessage>>, Failure> {
-    Ok(match thread {
-        None => store.read_tail(1).await?.messages,
-        thread => store.read_thread(thread, 1).await?.messages,
-    })
-}
-
-fn no_such_message() -> Failure {
-    Failure::input("there is no such message", "`sottovoce tail` shows the numbers")
-}
-
-/// The messages to forget.
-struct Wanted {
-    messages: Vec<Arc<StoredMessage>>,
-    /// Numbers that were given singly and have no readable message.
-    lost: BTreeSet<u64>,
-}
-
-impl Wanted {
-    async fn find(
-        store: &FileConversationStore,
-        named: Vec<RangeInclusive<u64>>,
-        thread: Option<&str>,
-    ) -> Result<Self, Failure> {
-        let mut lost: BTreeSet<u64> = named
-            .iter()
-            .filter(|range| range.start() == range.end())
-            .map(|range| *range.start())
-            .collect();
-        let mut messages = Vec::new();
-        for range in merged_ranges(named) {
-            messages.extend(store.read_seqs(range).await?.messages);
-        }
-        for stored in &messages {
+) -> Result<(BTreeSet<u64>, BTreeSet<u64>), Failure> {
+    let single = named.iter().filter(|range| range.start() == range.end());
+    let mut lost: BTreeSet<u64> = single.map(|range| *range.start()).collect();
+    let mut found = BTreeSet::new();
+    for range in merged_ranges(named) {
+        for stored in store.read_seqs(range).await?.messages {
             lost.remove(&stored.seq);
+            if thread.is_none() || stored.message.thread_id.as_deref() == thread {
+                found.insert(stored.seq);
+            }
         }
-        // A number that was never used cannot be lost.
-        let last = store.read_tail(0).await?.last_seq;
-        lost.retain(|number| *number <= last);
-        if thread.is_some() {
-            // The thread of a lost message is unknown.
-            lost.clear();
-            messages.retain(|stored| stored.message.thread_id.as_deref() == thread);
-        }
-        Ok(Self { messages, lost })
     }
-
-    fn numbers(&self) -> Vec<RangeInclusive<u64>> {
-        let numbers = self.messages.iter().map(|stored| stored.seq).chain(self.lost.clone());
-        merged_ranges(numbers.map(|number| number..=number))
-    }
+    // A number that was never used cannot be lost, and the thread of a lost message is unknown.
+    let last = store.read_tail(0).await?.last_seq;
+    lost.retain(|number| *number <= last && thread.is_none());
+    Ok((found, lost))
 }
 
 /// How many numbers one read covers.
 const STEP: u64 = 4096;
 
-async fn forget_whole(
-    session: &Session,
-    config: &Config,
-    store: FileConversationStore,
-    yes: bool,
-) -> Outcome {
-    let what = match &session.thread {
-        None => What::All,
-        Some(thread) => What::Numbers(numbers_of(&store, thread).await?),
+async fn forget_whole(session: &Session, store: FileConversationStore, yes: bool) -> Outcome {
+    let numbers = match &session.thread {
+        None => None,
+        Some(thread) => Some(numbers_of(&store, thread).await?),
     };
-    let nothing = match &what {
-        What::All => {
+    let nothing = match &numbers {
+        None => {
             let plan = store.plan_forget_all().await?;
-            let is_gone = session.scope == Scope::Default
-                || !conversations::all(config)?.contains(&session.scope);
+            let is_gone =
+                session.scope == Scope::Default || !session.scopes(true)?.contains(&session.scope);
             plan.is_nothing() && (plan.keeps_context || is_gone)
         }
-        What::Numbers(numbers) => numbers.is_empty(),
+        Some(numbers) => numbers.is_empty(),
     };
     if nothing {
         return Err(Failure::input(
@@ -227,25 +179,15 @@ async fn forget_whole(
         ));
     }
     let whose = format!("{}, ", place(session));
-    let Some(forgotten) = forget_if_sure(session, &store, &what, &whose, yes).await? else {
-        return Ok(Exit::Done);
-    };
+    let forgotten = forget_if_sure(session, &store, numbers.as_deref(), &whose, yes).await?;
+    let Some(forgotten) = forgotten else { return Ok(Exit::Done) };
     let is_whole = forgotten.plan.is_whole() && !forgotten.plan.keeps_context;
     let is_folder_gone = is_whole && store.remove_forgotten().await?;
-    match session.json {
-        true => announce::json(&forgotten)?,
-        false => say(session, config, &forgotten, is_folder_gone)?,
+    if session.json {
+        announce::json(&forgotten)?;
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
-}
-
-fn say(
-    session: &Session,
-    config: &Config,
-    forgotten: &ForgetReport,
-    is_folder_gone: bool,
-) -> Result<(), Failure> {
-    announce::done(forgotten);
+    announce::done(&forgotten);
     output::note(&match (&session.thread, forgotten.plan.keeps_context) {
         (Some(_), _) => format!("{} is forgotten", place(session)),
         (None, true) => format!(
@@ -260,18 +202,16 @@ fn say(
     });
     if is_folder_gone {
         output::note("its folder is gone, with its settings");
-    } else if forgotten.plan.is_whole()
-        && !forgotten.plan.keeps_context
-        && session.scope != Scope::Default
-    {
+    } else if is_whole && session.scope != Scope::Default {
         let below = session.scope.folder()?;
-        let folder = below.iter().fold(config.storage_root()?, |folder, name| folder.join(name));
+        let root = session.config()?.storage_root()?;
+        let folder = below.iter().fold(root, |folder, name| folder.join(name));
         output::note(&format!(
             "its folder stays, since it holds files that are not the store's or do not open: {}",
             left_in(&folder).join(", ")
         ));
     }
-    Ok(())
+    Ok(Exit::Done)
 }
 
 /// Entries in a folder that do not belong to a conversation.

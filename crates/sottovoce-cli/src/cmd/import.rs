@@ -15,7 +15,9 @@ use sottovoce::{EncryptionKey, Error, Scope};
 use sottovoce_import::{ChorusDatabase, LlmGeneratorDatabase};
 use sottovoce_import::{DiscordFolder, ElaraFolder, JsonLines, MimirFolder, OpenAiExport, Reader};
 
-use conversations::{Limits, Total, Wishes, check, finish, import_all, tell_conversation};
+use conversations::{
+    Limits, Total, Wishes, add, check, finish, import_all, tell_conversation, verb,
+};
 
 use crate::cmd::recall::understand_import;
 use crate::exit::{Exit, Failure, Outcome};
@@ -154,14 +156,13 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 
 /// Imports messages into the configured store, and shows the result.
 async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> Outcome {
-    let config = session.config()?;
     let system = imported.system;
     if dry_run {
-        let store = session.store_or_empty(&config).await?;
+        let store = session.store_or_empty().await?;
         let report = imported.preview(&store).await?;
         return tell(session, system, &report, dry_run);
     }
-    let store = session.store_or_make(&config).await?;
+    let store = session.store_or_make().await?;
     let work = async |bar: &_| imported.import_into(&store, output::moving(bar)).await;
     let report = attended("keeping", Some(0), IMPORTED, work).await??;
     let exit = tell(session, system, &report, dry_run)?;
@@ -183,7 +184,7 @@ fn tell(session: &Session, system: &'static str, report: &ImportReport, dry_run:
         list(refused)?;
         output::line(in_words(report, dry_run))?;
     }
-    Ok(if refused.is_empty() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(refused.is_empty()))
 }
 
 /// Shows people the first refused files.
@@ -216,17 +217,16 @@ fn list_json(refused: &[Refusal]) -> std::io::Result<()> {
 }
 
 fn in_words(report: &ImportReport, dry_run: bool) -> String {
-    let verb = if dry_run { "would import" } else { "imported" };
-    let mut words = format!("{BOLD}{verb} {}{BOLD:#}", output::messages(report.taken));
-    for (number, what) in [
-        (report.already_there, "already there"),
-        (report.forgotten, "forgotten here"),
-        (report.refused.len(), "refused"),
-    ] {
-        if number > 0 {
-            words.push_str(&format!(", {number} {what}"));
-        }
-    }
+    let messages = output::messages(report.taken);
+    let mut words = format!("{BOLD}{} {messages}{BOLD:#}", verb(dry_run));
+    add(
+        &mut words,
+        &[
+            (report.already_there, "already there"),
+            (report.forgotten, "forgotten here"),
+            (report.refused.len(), "refused"),
+        ],
+    );
     words.push_str(&passed_over(&report.passed_over));
     let forms: Vec<_> =
         report.forms.iter().map(|(form, number)| format!("{number} {form}")).collect();
@@ -276,8 +276,8 @@ async fn import_backup(session: &Session, args: BackupArgs) -> Outcome {
             backup = backup.key(key);
         }
     }
-    let config = Arc::new(session.config()?);
-    let keys = session.stores_or_make(&config)?.keys();
+    let config = Arc::new(session.config()?.clone());
+    let keys = session.stores_or_make()?.keys();
     backup = keys.iter().cloned().fold(backup, Backup::key);
     let clock = session.clock();
     let open: OpenStore = Box::new(move |scope: Scope| {
@@ -375,19 +375,10 @@ pub(crate) struct ElaraArgs {
 }
 
 async fn import_elara(session: &Session, args: ElaraArgs) -> Outcome {
-    let path = match args.dir {
-        Some(path) => path,
-        None => usual()?,
-    };
-    let mut folder = ElaraFolder::new(path);
-    let Some(keys) = args.keys.read()? else {
-        return Ok(Exit::Interrupted);
-    };
-    for key in keys {
-        folder = folder.key(&key);
-    }
-    let imported = read(folder).await?;
-    keep(session, imported, args.dry_run).await
+    let path = args.dir.map_or_else(usual, Ok)?;
+    let Some(keys) = args.keys.read()? else { return Ok(Exit::Interrupted) };
+    let folder = keys.iter().fold(ElaraFolder::new(path), |folder, key| folder.key(key));
+    keep(session, read(folder).await?, args.dry_run).await
 }
 
 /// Reads a source with a progress bar.
@@ -454,16 +445,16 @@ async fn import_jsonl(session: &Session, args: JsonlArgs) -> Outcome {
     if args.at_now {
         lines = lines.said_at(session.clock().now().timestamp());
     }
-    let bar = output::progress(total, "reading");
-    let progress = output::moving(&bar);
     // Standard input cannot be left while it is read, so a signal ends the process.
-    let imported = lines
-        .read(move |done| {
+    let work = async |bar: &_| {
+        let progress = output::moving(bar);
+        let shown = move |done| {
             if total.is_some() {
                 progress(done)
             }
-        })
-        .await;
-    bar.finish_and_clear();
-    keep(session, imported?, args.dry_run).await
+        };
+        lines.read(shown).await
+    };
+    let imported = output::with_bar(total, "reading", work).await?;
+    keep(session, imported, args.dry_run).await
 }

@@ -1,12 +1,11 @@
 //! `sottovoce key` and `sottovoce init`
 
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sottovoce::admin::{StoreKey, store_exists, store_keys};
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, EncryptionKey, Error};
+use sottovoce::{EncryptionKey, Error};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BAD, DIM, GOOD, WARN, object};
@@ -26,10 +25,10 @@ enum Verb {
     Export(ExportArgs),
 }
 
-pub(crate) fn run(session: &Session, args: Args) -> Outcome {
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     match args.verb {
         Verb::Check(args) => check(session, args),
-        Verb::Export(args) => export(session, args),
+        Verb::Export(args) => export(session, args).await,
     }
 }
 
@@ -63,7 +62,7 @@ fn check(session: &Session, args: CheckArgs) -> Outcome {
     let config = session.config()?;
     let root = config.storage_root()?;
     let keys = match args.key_file {
-        None => session.known_keys(&config)?.ok_or(Failure::Nothing { folder: root.clone() })?,
+        None => session.known_keys()?.ok_or_else(|| session.nothing())?,
         Some(path) => {
             let reason = "there is no such file";
             let missing = || Error::KeyFile { path: path.clone(), reason };
@@ -124,24 +123,20 @@ struct ExportArgs {
     yes: bool,
 }
 
-fn export(session: &Session, args: ExportArgs) -> Outcome {
+async fn export(session: &Session, args: ExportArgs) -> Outcome {
     let config = session.config()?;
     let root = config.storage_root()?;
     if let Some(file) = &args.to {
-        private_file::check(file, false, &config)?;
+        private_file::check(file, session)?;
     }
-    let nothing = || Failure::Nothing { folder: root.clone() };
-    let keys = session.known_keys(&config)?.ok_or_else(nothing)?;
+    let keys = session.known_keys()?.ok_or_else(|| session.nothing())?;
     let keys = of_store(&root, &keys)?;
-    let key = keys.first().ok_or_else(nothing)?;
+    let key = keys.first().ok_or_else(|| session.nothing())?;
     let text = key.export().ok_or_else(|| wrong(&root, key))?;
     if let Some(file) = args.to {
         let exported = EncryptionKey::from_hex(&text).ok_or(Error::NoKey)?;
         if !exported.write_file(&file)? {
-            return Err(Failure::input(
-                format!("{} already exists", file.display()),
-                "name a file that does not exist; nothing is overwritten",
-            ));
+            return Err(private_file::is_there(&file));
         }
         return session.tell(object!("id": key.id(), "file": file), || {
             let (id, file) = (key.id(), file.display());
@@ -152,25 +147,16 @@ fn export(session: &Session, args: ExportArgs) -> Outcome {
             )
         });
     }
-    if !args.yes && !confirmed()? {
-        output::note("nothing was shown");
+    let deed = "print the key, which --to writes to a file instead";
+    let question = "Show the key on this screen? Anyone who sees it can read everything.";
+    let show = async || Ok(());
+    if !session.agrees(args.yes, deed, question, "nothing was shown", show).await? {
         return Ok(Exit::Done);
     }
     output::note(&format!("key {} of the store in {}", key.id(), root.display()));
     output::note("put these 64 digits into a file and name it as Context.KeyFile to use it");
     output::bytes(text.as_bytes())?;
     Ok(Exit::Done)
-}
-
-fn confirmed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::input(
-            "this would print the key",
-            "give a file with --to, or confirm with --yes",
-        ));
-    }
-    let question = "Show the key on this screen? Anyone who sees it can read everything.";
-    Ok(output::confirmed(question)?)
 }
 
 /// Creates the key of a new store, if there is none yet, and shows where it is
@@ -184,9 +170,9 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn init(session: &Session, args: &InitArgs) -> Outcome {
-    let mut config = session.config()?;
+    let config = session.config()?;
     if args.passphrase {
-        return of_passphrase(session, &mut config);
+        return of_passphrase(session);
     }
     if let ConfiguredKey::Secret { from, .. } = &config.key {
         return Err(Failure::input(
@@ -197,17 +183,17 @@ pub(crate) fn init(session: &Session, args: &InitArgs) -> Outcome {
     let key_file = config.key_file()?;
     let made = !key_file.exists();
     config.make_key_file()?;
-    if session.json {
-        output::json(&object!("keyFile": key_file, "made": made))?;
-    } else if made {
+    if made && !session.json {
         announce_key(&key_file);
-    } else {
-        output::note(&format!("the key file already exists: {}", key_file.display()));
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
+    session.tell(object!("keyFile": key_file, "made": made), || {
+        format!("the key file already exists: {}", key_file.display())
+    })
 }
 
-fn of_passphrase(session: &Session, config: &mut Config) -> Outcome {
+fn of_passphrase(session: &Session) -> Outcome {
+    let mut config = session.config()?.clone();
     let root = config.storage_root()?;
     if store_exists(&root)? {
         return Err(Failure::input(

@@ -50,20 +50,15 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let token = config.mcp.token.is_some();
         return client_config::print(session.config_file.as_deref(), args.http, token);
     }
-    let conversations = servers::conversations(session, &config).await?;
+    let conversations = servers::conversations(session).await?;
     let hub = Hub::new(Arc::clone(&conversations))?;
-    let stop = CancellationToken::new();
-    let (outcome, exit) = match args.http {
-        Some(address) => {
-            let listening = listen(&config, address, args.allow_host).await?;
-            let syncing = servers::Syncing::new(&config, &conversations)?;
-            let served = syncing.during(serve(listening, hub, stop.clone()));
-            let ((), exit) = servers::until_stopped(&stop, served).await?;
-            (Ok(()), exit)
-        }
-        None => servers::until_stopped(&stop, serve_stdio(hub, stop.clone())).await?,
-    };
-    outcome.map(|()| exit).map_err(|error| failure(&error))
+    if let Some(address) = args.http {
+        let listening = listen(config, address, args.allow_host).await?;
+        let serve = |stop| serve(listening, hub, stop);
+        return servers::serve_and_sync(&conversations, serve).await;
+    }
+    let (served, exit) = servers::until_stopped(|stop| serve_stdio(hub, stop)).await?;
+    served.map(|()| exit).map_err(|error| failure(&error))
 }
 
 /// Binds an address for clients, as configured.

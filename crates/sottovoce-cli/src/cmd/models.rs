@@ -31,9 +31,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     let server = config.server()?;
     let rows = rows(&server, &config.language_model.model).await?;
     if session.json {
-        for row in &rows {
-            output::json(row)?;
-        }
+        rows.iter().try_for_each(output::json)?;
         return Ok(Exit::Done);
     }
     if rows.is_empty() {

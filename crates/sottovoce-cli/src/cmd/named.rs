@@ -6,16 +6,15 @@ use std::num::NonZeroUsize;
 
 use sottovoce::Scope;
 use sottovoce::persona::{
-    NewPersonaConversation, Persona, PersonaChange, PersonaConversation, PersonaConversationChange,
-    Preset,
+    NewPersonaConversation, PersonaChange, PersonaConversation, PersonaConversationChange, Preset,
 };
 
 use crate::cmd::named::shown::{context_row, expiry, relative, show, state, urgency};
 use crate::cmd::persona;
 use crate::cmd::prune::beginning;
-use crate::cmd::traits::{Traits, made};
+use crate::cmd::traits::{Traits, own};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::table::{self, Cell};
+use crate::output::table::Cell;
 use crate::output::{self, object};
 use crate::session::Session;
 
@@ -71,18 +70,17 @@ pub(crate) struct CreateArgs {
 }
 
 async fn create(session: &Session, args: CreateArgs) -> Outcome {
-    let config = session.config()?;
     let change = args.traits.change()?;
     if session.scope != Scope::Default {
         return of_scope(session, args.preset, args.name, &change).await;
     }
     let new = match &args.preset {
         Some(preset) => {
-            let preset = Preset::find(session.presets(&config).await?, preset)?;
+            let preset = Preset::find(session.presets().await?, preset)?;
             NewPersonaConversation::from_preset(&preset, args.name, change)
         }
         None => {
-            let persona = own(&change)?;
+            let persona = own(&change, WHAT, HELP)?;
             let first = persona.system_prompt.trim().lines().next().unwrap_or_default();
             match args.name {
                 Some(name) => NewPersonaConversation::new(name, persona),
@@ -92,10 +90,9 @@ async fn create(session: &Session, args: CreateArgs) -> Outcome {
     };
     // Check before a key is created for it.
     new.check()?;
-    let made = session.contexts_or_make(&config)?.create(new).await?;
+    let made = session.contexts_or_make()?.create(new).await?;
     if session.json {
-        show(session, &made)?;
-        return Ok(Exit::Done);
+        return show(session, &made);
     }
     output::line(&made.id)?;
     output::note(&format!(
@@ -120,24 +117,23 @@ async fn of_scope(
             "give any other conversation a personality with `sottovoce --scope … persona attach`",
         ));
     };
-    let config = session.config()?;
     let name = name.unwrap_or_else(|| id.clone());
     let (persona, preset) = match preset {
         Some(preset) => {
-            let preset = Preset::find(session.presets(&config).await?, &preset)?;
+            let preset = Preset::find(session.presets().await?, &preset)?;
             (preset.persona, Some(preset.id))
         }
-        None => (own(change)?, None),
+        None => (own(change, WHAT, HELP)?, None),
     };
-    if let Some(contexts) = session.contexts(&config)? {
+    if let Some(contexts) = session.contexts()? {
         contexts.check_name_is_free(&name, id).await?;
     }
-    persona::assign(session, &config, (persona, preset), change, Some(name)).await?;
-    let made = session.contexts_or_make(&config)?.get(id).await?;
-    match session.json {
-        true => show(session, &made)?,
-        false => output::line(&made.id)?,
+    persona::assign(session, (persona, preset), change, Some(name)).await?;
+    let made = session.contexts_or_make()?.get(id).await?;
+    if session.json {
+        return show(session, &made);
     }
+    output::line(&made.id)?;
     Ok(Exit::Done)
 }
 
@@ -149,14 +145,9 @@ fn on_command_line(made: &PersonaConversation) -> String {
     quoted.map_or_else(|| made.id.clone(), |name| name.into_owned())
 }
 
-fn own(change: &PersonaChange) -> Result<Persona, Failure> {
-    made(change).ok_or_else(|| {
-        Failure::input(
-            "a context needs a preset or a system prompt",
-            "give --preset, --system-prompt or --system-prompt-file; `sottovoce persona list` shows the presets",
-        )
-    })
-}
+/// What is missing for a context without a preset, and where to get it.
+const WHAT: &str = "a context needs a preset or a system prompt";
+const HELP: &str = "give --preset, --system-prompt or --system-prompt-file; `sottovoce persona list` shows the presets";
 
 /// Contexts per page.
 const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
@@ -186,21 +177,26 @@ pub(crate) struct ListArgs {
 
 /// Lists contexts. `how` describes how to create the first one.
 pub(crate) async fn list_contexts(session: &Session, args: &ListArgs, how: &str) -> Outcome {
-    let config = session.config()?;
-    let Some(contexts) = session.contexts(&config)? else {
-        return Err(Failure::Nothing { folder: config.storage_root()? });
-    };
+    let contexts = session.contexts()?.ok_or_else(|| session.nothing())?;
     let listed = contexts.list().await?;
-    let unreadable = listed.unreadable;
-    let mut all = listed.contexts;
+    let (mut all, unreadable) = (listed.contexts, listed.unreadable);
     let total = all.len();
     all.retain(|context| args.all || context.is_open());
     let hidden = total - all.len();
     let shown = page(&all, args);
-    if session.json {
-        shown.iter().try_for_each(|context| output::json(&context_row(context)))?;
-    } else {
-        show_table(session, shown)?;
+    let now = session.clock().now().timestamp();
+    let names = ["id", "name", "messages", "expires", "state"];
+    session.list(shown, context_row, names, |context| {
+        let (state, style) = state(context);
+        [
+            Cell::new(&context.id),
+            Cell::new(&context.name).at_most(20),
+            Cell::number(context.messages),
+            Cell::new(&relative(context.expires_at, now)).style(urgency(context)),
+            Cell::new(state).style(style),
+        ]
+    })?;
+    if !session.json {
         say(args, &all, shown, hidden, how);
     }
     let error = "its settings cannot be read";
@@ -211,7 +207,7 @@ pub(crate) async fn list_contexts(session: &Session, args: &ListArgs, how: &str)
             false => output::warning(&format!("{scope}: {error}; `sottovoce verify` tells more")),
         }
     }
-    Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(unreadable.is_empty()))
 }
 
 /// The requested page, or all contexts without a page.
@@ -221,24 +217,6 @@ fn page<'a>(all: &'a [PersonaConversation], args: &ListArgs) -> &'a [PersonaConv
     }
     let before = args.page.map_or(0, |page| page.get() - 1);
     all.chunks(args.page_size.unwrap_or(PAGE).get()).nth(before).unwrap_or_default()
-}
-
-fn show_table(session: &Session, contexts: &[PersonaConversation]) -> std::io::Result<()> {
-    if contexts.is_empty() {
-        return Ok(());
-    }
-    let now = session.clock().now().timestamp();
-    let row = |context: &PersonaConversation| {
-        let (state, style) = state(context);
-        [
-            Cell::new(&context.id),
-            Cell::new(&context.name).at_most(20),
-            Cell::number(context.messages),
-            Cell::new(&relative(context.expires_at, now)).style(urgency(context)),
-            Cell::new(state).style(style),
-        ]
-    };
-    table::show(["id", "name", "messages", "expires", "state"], contexts.iter().map(row).collect())
 }
 
 /// Reports what the table leaves out.
@@ -316,7 +294,7 @@ async fn update(session: &Session, args: UpdateArgs) -> Outcome {
         let help = "`sottovoce context update --help` lists what can be";
         return Err(Failure::input("nothing is to be changed", help));
     }
-    let (contexts, found) = session.find_context(&session.config()?, &args.target).await?;
+    let (contexts, found) = session.find_context(&args.target).await?;
     let changed = contexts.update(&found.id, change).await?;
     session.tell(context_row(&changed), || {
         let (id, (state, _), expiry) = (&changed.id, state(&changed), expiry(session, &changed));
@@ -325,7 +303,7 @@ async fn update(session: &Session, args: UpdateArgs) -> Outcome {
 }
 
 async fn extend(session: &Session, args: &ExtendArgs) -> Outcome {
-    let (contexts, found) = session.find_context(&session.config()?, &args.target).await?;
+    let (contexts, found) = session.find_context(&args.target).await?;
     let extended = contexts.extend(&found.id, args.days).await?;
     session.tell(context_row(&extended), || {
         format!("the context {} {}", extended.id, expiry(session, &extended))
@@ -359,7 +337,7 @@ pub(crate) struct DeleteArgs {
 
 async fn delete(session: &Session, args: &DeleteArgs) -> Outcome {
     let config = session.config()?;
-    let (contexts, found) = session.find_context(&config, &args.target).await?;
+    let (contexts, found) = session.find_context(&args.target).await?;
     let id = found.id.clone();
     let deed = if args.now { "remove" } else { "delete" };
     let show = async || {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sottovoce::config::{ConfiguredKey, OpenConversations};
-use sottovoce::{Config, with_causes};
+use sottovoce::with_causes;
 use sottovoce_page::{Advice, Check, CheckState, Listening, Page, PageError};
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +71,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if let Ok(keys) = config.encryption_keys() {
         OpenConversations::new(config.clone(), keys, session.clock())?.check().await?;
     }
-    let listening = listen(session, &config, page, args.addr, args.allow_host).await?;
+    let listening = listen(session, page, args.addr, args.allow_host).await?;
     let link = listening.link().map_err(|error| failure(&error))?;
     output::note(&format!("the page is at {}", listening.address()));
     output::line(&link)?;
@@ -81,9 +81,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         drop(opened);
         std::future::pending().await
     };
-    let stop = CancellationToken::new();
     tokio::select! {
-        stopped = servers::until_stopped(&stop, listening.serve(stop.clone())) => {
+        stopped = servers::until_stopped(|stop| listening.serve(stop)) => {
             let ((), exit) = stopped?;
             Ok(exit)
         }
@@ -93,7 +92,6 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 }
 
 /// Serves beside other servers until `stop` is cancelled. Says how its owner gets in.
-#[cfg(feature = "up")]
 pub(crate) async fn serve(listening: Listening, stop: CancellationToken) {
     match listening.link() {
         Ok(link) => output::note(&format!("the owner's page: {link}")),
@@ -105,11 +103,11 @@ pub(crate) async fn serve(listening: Listening, stop: CancellationToken) {
 /// Binds an address for the page, as configured.
 pub(crate) async fn listen(
     session: &Session,
-    config: &Config,
     page: Page,
     address: SocketAddr,
     allow_host: Vec<String>,
 ) -> Result<Listening, Failure> {
+    let config = session.config()?;
     let hosts = servers::listed(&config.page.hosts).map(str::to_owned);
     let advice = Advice { error: advice::help, finding: advice::advice };
     let checking = Arc::new(Session { unattended: true, ..session.clone() });
@@ -118,12 +116,18 @@ pub(crate) async fn listen(
         let checks = async move { doctor::checks(&session).await.into_iter().map(check).collect() };
         Box::pin(checks) as std::pin::Pin<Box<dyn Future<Output = Vec<Check>> + Send>>
     });
-    let page = page
+    let mut page = page
         .hosts(hosts.chain(allow_host))
         .advice(advice)
         .checks(checks)
         .announce(|link| output::note(&format!("a new link to the page: {link}")));
-    with_tls(page, config)?.listen(address).await.map_err(|error| failure(&error))
+    let (certificate, key) = (config.page.tls_certificate.as_ref(), config.page.tls_key.as_ref());
+    let _pair = servers::certificate("Page", certificate, key)?;
+    #[cfg(feature = "https")]
+    if let Some((certificate, key)) = _pair {
+        page = page.tls(certificate, key);
+    }
+    page.listen(address).await.map_err(|error| failure(&error))
 }
 
 fn check(line: doctor::Line) -> Check {
@@ -135,31 +139,12 @@ fn check(line: doctor::Line) -> Check {
     Check::new(line.about, state, line.what, line.advice)
 }
 
-/// Adds TLS, if a certificate is configured.
-fn with_tls(page: Page, config: &Config) -> Result<Page, Failure> {
-    match (&config.page.tls_certificate, &config.page.tls_key) {
-        (None, None) => Ok(page),
-        #[cfg(feature = "https")]
-        (Some(certificate), Some(key)) => Ok(page.tls(certificate, key)),
-        #[cfg(not(feature = "https"))]
-        (Some(_), Some(_)) => Err(Failure::input(
-            "a certificate is configured, and TLS is not built in",
-            "build with `--features https`",
-        )),
-        _ => Err(Failure::input(
-            "TLS needs both a certificate and its key",
-            "set Page.TlsCertificate and Page.TlsKey, or neither",
-        )),
-    }
-}
-
 fn failure(error: &PageError) -> Failure {
     let help = match error {
         PageError::Unprotected { .. } => {
             "set Page.Token, Page.TlsCertificate and Page.TlsKey, and name this machine with --allow-host; or listen on 127.0.0.1"
         }
         PageError::Address { .. } => servers::TAKEN,
-        #[cfg(feature = "https")]
         PageError::Tls(_) => {
             "name the certificate and its key, both in PEM, in Page.TlsCertificate and Page.TlsKey"
         }

@@ -3,12 +3,12 @@
 use std::io;
 
 use sottovoce::persona::{self, Persona, PersonaChange, PersonaFailure, Preset, PresetChange};
-use sottovoce::{Config, ConversationStore, Error, FileConversationStore, Scope};
+use sottovoce::{ConversationStore, Error, FileConversationStore};
 
 use crate::cmd::append::parse_note;
-use crate::cmd::traits::{Traits, made, row, show_persona, with_persona};
+use crate::cmd::traits::{Traits, own, persona_row, row, show_persona};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::table::{self, Cell};
+use crate::output::table::Cell;
 use crate::output::{self, BOLD, DIM, GOOD, Object, moment, object};
 use crate::session::Session;
 
@@ -58,7 +58,7 @@ enum Action {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     match args.action {
         Action::List { all } => {
-            let mut presets = session.presets(&session.config()?).await?;
+            let mut presets = session.presets().await?;
             presets.retain(|preset| all || preset.is_active);
             list_presets(session, &presets)?;
             if presets.is_empty() && !session.json {
@@ -66,7 +66,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             }
         }
         Action::Show { preset } => {
-            let presets = session.presets(&session.config()?).await?;
+            let presets = session.presets().await?;
             show_preset(session, &Preset::find(presets, &preset)?)?;
         }
         Action::Create(args) => return create(session, args).await,
@@ -93,26 +93,22 @@ pub(crate) struct AttachArgs {
 }
 
 async fn attach(session: &Session, args: AttachArgs) -> Outcome {
-    let config = session.config()?;
     let change = args.traits.change()?;
-    let preset = Preset::find(session.presets(&config).await?, &args.preset)?;
+    let preset = Preset::find(session.presets().await?, &args.preset)?;
     let (name, id) = (preset.name, preset.id);
-    let store = assign(session, &config, (preset.persona, Some(id.clone())), &change, None).await?;
+    let store = assign(session, (preset.persona, Some(id.clone())), &change, None).await?;
     let scope = store.scope();
-    match session.json {
-        true => output::json(&object!("scope": scope.to_string(), "attached": id))?,
-        false => output::note(&format!(
+    session.tell(object!("scope": scope.to_string(), "attached": id), || {
+        format!(
             "{scope} has the personality “{}” from now on; `sottovoce persona detach` takes it away",
             output::one_line(&name)
-        )),
-    }
-    Ok(Exit::Done)
+        )
+    })
 }
 
 /// Gives the session's conversation a persona, without expiry unless the change sets one, and a name if it has none.
 pub(crate) async fn assign(
     session: &Session,
-    config: &Config,
     persona: (Persona, Option<String>),
     change: &PersonaChange,
     name: Option<String>,
@@ -121,7 +117,7 @@ pub(crate) async fn assign(
     let mut wanted = persona.0.clone();
     change.apply(&mut wanted);
     wanted.check()?;
-    let store = session.store_or_make(config).await?;
+    let store = session.store_or_make().await?;
     if !persona::assign(&store, persona, change, name).await? {
         return Err(Failure::input(
             format!("{} has a personality already", store.scope()),
@@ -133,23 +129,22 @@ pub(crate) async fn assign(
 
 /// Removes the personality; every message stays.
 async fn detach(session: &Session) -> Outcome {
-    let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
+    let store = session.store_or_empty().await?;
     let had_one = store.profile().await?.assigned_persona.is_some();
     if had_one {
-        let store = session.store_or_make(&config).await?;
-        persona::unassign(&store).await?;
+        persona::unassign(&session.store_or_make().await?).await?;
     }
-    let scope: &Scope = store.scope();
-    match (session.json, had_one) {
-        (true, _) => output::json(&object!("scope": scope.to_string(), "attached": None::<&str>))?,
-        (false, true) => {
-            output::note(&format!("{scope} has no personality any more; its messages stay"))
-        }
-        (false, false) => output::note(&format!("{scope} has no personality")),
-    }
-    Ok(Exit::Done)
+    let scope = store.scope();
+    session.tell(object!("scope": scope.to_string(), "attached": None::<&str>), || match had_one {
+        true => format!("{scope} has no personality any more; its messages stay"),
+        false => format!("{scope} has no personality"),
+    })
 }
+
+/// What is missing for a preset, and where to get it.
+const WHAT: &str = "a preset needs a system prompt";
+const HELP: &str =
+    "give --system-prompt or --system-prompt-file, or start from another preset with --from";
 
 const CREATE_HELP: &str = "\
 Examples:
@@ -182,40 +177,29 @@ struct CreateArgs {
 }
 
 async fn create(session: &Session, args: CreateArgs) -> Outcome {
-    let config = session.config()?;
     let change = args.traits.change()?;
     let mut preset = match &args.from {
         Some(from) => {
-            let mut preset = Preset::find(session.presets(&config).await?, from)?;
+            let mut preset = Preset::find(session.presets().await?, from)?;
             change.apply(&mut preset.persona);
             // A copy of an inactive preset is meant to be used.
             preset.is_active = true;
             preset
         }
-        None => own_preset(&change)?,
+        None => Preset::new("", own(&change, WHAT, HELP)?),
     };
     preset.name = args.name;
     preset.description = args.description.unwrap_or(preset.description);
     preset.metadata.extend(args.metadata.into_iter().map(|(key, value)| (key, value.into())));
     // Check before a key is created for it.
     preset.check()?;
-    let made = session.contexts_or_make(&config)?.create_preset(preset).await?;
+    let made = session.contexts_or_make()?.create_preset(preset).await?;
     if !session.json {
         output::line(&made.id)?;
     }
     session.tell(preset_row(&made), || {
         format!("`sottovoce context create --preset {}` makes a context of it", made.id)
     })
-}
-
-fn own_preset(change: &PersonaChange) -> Result<Preset, Failure> {
-    let persona = made(change).ok_or_else(|| {
-        Failure::input(
-            "a preset needs a system prompt",
-            "give --system-prompt or --system-prompt-file, or start from another preset with --from",
-        )
-    })?;
-    Ok(Preset::new("", persona))
 }
 
 const EDIT_HELP: &str = "\
@@ -256,7 +240,6 @@ struct EditArgs {
 }
 
 async fn edit(session: &Session, args: EditArgs) -> Outcome {
-    let config = session.config()?;
     let mut change = PresetChange {
         name: args.name,
         description: args.description,
@@ -268,7 +251,7 @@ async fn edit(session: &Session, args: EditArgs) -> Outcome {
         let help = "`sottovoce persona edit --help` lists what can be";
         return Err(Failure::input("nothing is to be changed", help));
     }
-    let preset = Preset::find(session.presets(&config).await?, &args.preset)?;
+    let preset = Preset::find(session.presets().await?, &args.preset)?;
     if !args.metadata.is_empty() {
         let mut metadata = preset.metadata;
         for (key, value) in args.metadata {
@@ -279,7 +262,7 @@ async fn edit(session: &Session, args: EditArgs) -> Outcome {
         }
         change.metadata = Some(metadata);
     }
-    let contexts = session.contexts_or_make(&config)?;
+    let contexts = session.contexts_or_make()?;
     let changed = contexts.update_preset(&preset.id, change).await?;
     session.tell(preset_row(&changed), || format!("changed the preset {}", changed.id))
 }
@@ -299,8 +282,7 @@ struct DeleteArgs {
 }
 
 async fn delete(session: &Session, args: &DeleteArgs) -> Outcome {
-    let config = session.config()?;
-    let preset = Preset::find(session.presets(&config).await?, &args.preset)?;
+    let preset = Preset::find(session.presets().await?, &args.preset)?;
     let is_built_in = preset.is_built_in();
     if is_built_in && preset.updated_at.is_none() {
         return Err(Error::Persona(PersonaFailure::BuiltIn).into());
@@ -321,7 +303,7 @@ async fn delete(session: &Session, args: &DeleteArgs) -> Outcome {
     if !session.agrees(args.yes, &deed, &question, nothing, async || Ok(())).await? {
         return Ok(Exit::Done);
     }
-    session.contexts_or_make(&config)?.delete_preset(id).await?;
+    session.contexts_or_make()?.delete_preset(id).await?;
     session.tell(object!("deleted": id, "isBuiltIn": is_built_in), || match is_built_in {
         true => format!("the preset {id} is what is built in again"),
         false => format!("deleted the preset {id} for ever"),
@@ -333,28 +315,21 @@ fn preset_row(preset: &Preset) -> Object {
     let row = object!(
         "id": preset.id, "name": preset.name, "description": preset.description,
     );
-    let row = with_persona(row, &preset.persona)
-        .and("isActive", &preset.is_active)
-        .and("isBuiltIn", &preset.is_built_in())
-        .and("metadata", &preset.metadata);
-    row.and("createdAt", &preset.created_at).and("updatedAt", &preset.updated_at)
+    row.all_of(&persona_row(&preset.persona)).all_of(&object!(
+        "isActive": preset.is_active, "isBuiltIn": preset.is_built_in(),
+        "metadata": preset.metadata, "createdAt": preset.created_at,
+        "updatedAt": preset.updated_at,
+    ))
 }
 
 fn list_presets(session: &Session, presets: &[Preset]) -> io::Result<()> {
-    if session.json {
-        return presets.iter().try_for_each(|preset| output::json(&preset_row(preset)));
-    }
-    if presets.is_empty() {
-        return Ok(());
-    }
-    let row = |preset: &Preset| {
+    session.list(presets, preset_row, ["id", "name", "active"], |preset| {
         let active = match preset.is_active {
             true => Cell::new("yes").style(GOOD),
             false => Cell::new("no").style(DIM),
         };
         [Cell::new(&preset.id), Cell::new(&preset.name), active]
-    };
-    table::show(["id", "name", "active"], presets.iter().map(row).collect())
+    })
 }
 
 /// Shows all fields of a preset.

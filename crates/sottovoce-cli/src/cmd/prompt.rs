@@ -55,10 +55,10 @@ enum Renderer {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;
-    let mut config = session.config()?;
-    args.history.apply(&mut config);
-    let store = session.store_or_empty(&config).await?;
-    let conversation = session.conversation_from(&config, store, args.clean).await?;
+    let session = &session.with(|config| args.history.apply(config))?;
+    let config = session.config()?;
+    let store = session.store_or_empty().await?;
+    let conversation = session.conversation_from(store, args.clean).await?;
     let (prompt, receipt) = conversation.prompt(text.as_str()).await?;
     output::skipped(&receipt.skipped);
     let options = config.model_options();

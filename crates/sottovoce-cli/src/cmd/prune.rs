@@ -1,11 +1,9 @@
 //! `sottovoce prune`
 
-use std::ops::RangeInclusive;
-use std::sync::Arc;
-
 use clap::ValueEnum;
 use sottovoce::context::{OldestStrategy, PrunePlan, PruneStrategy, RelevanceStrategy};
 use sottovoce::{Config, Conversation};
+use std::ops::RangeInclusive;
 
 use crate::cmd::forget::parse_range;
 use crate::exit::{Exit, Failure, Outcome};
@@ -68,27 +66,16 @@ enum Strategy {
     Oldest,
 }
 
-pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
-    let store = Arc::new(session.store(&config).await?);
-    let conversation = session.conversation(&config, store)?;
-    obey(session, &config, &conversation, args).await
-}
-
 /// Runs the command in an open conversation.
-pub(crate) async fn obey(
-    session: &Session,
-    config: &Config,
-    conversation: &Conversation,
-    args: Args,
-) -> Outcome {
+pub(crate) async fn obey(session: &Session, conversation: &Conversation, args: Args) -> Outcome {
     if let Some(seqs) = args.undo {
         let unpruned = conversation.unprune(&seqs).await?;
         return session.tell(object!("unpruned": unpruned), || {
             format!("brought {} back into the context", output::counted(unpruned, "message"))
         });
     }
-    let most = args.max_tokens.or_else(|| budget(config)).ok_or_else(|| {
+    let budget = budget(session.config()?);
+    let most = args.max_tokens.or(budget).ok_or_else(|| {
         Failure::input("there is no token limit to prune to", "give --max-tokens N")
     })?;
     let strategy: Box<dyn PruneStrategy> = match (args.strategy, &args.task) {

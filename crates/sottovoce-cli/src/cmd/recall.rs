@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output::{self, DIM, MessageRow, object};
+use crate::output::{self, DIM, message_row, object};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -52,13 +52,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if text.trim().is_empty() && !args.understand {
         return Err(Failure::input("there is no question", "ask something"));
     }
-    let config = session.config()?;
-    let stores = session.stores_or_empty(&config)?;
-    if stores.is_empty() {
-        return Err(Failure::Nothing { folder: config.storage_root()? });
-    }
     if args.understand {
-        let store = stores.open(session.scope.clone()).await?;
+        let store = session.store().await?;
         let understood = understand_all(Arc::new(store)).await?;
         let Understood { known, all, .. } = understood;
         match session.json {
@@ -69,8 +64,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let mut interrupt = Interrupt::listen()?;
     let find = async {
-        let store = stores.open(session.scope.clone()).await?;
-        let recall = Recall::new(Arc::new(store));
+        let recall = Recall::new(Arc::new(session.store().await?));
         let query = RecallQuery::new(&text, session.clock().now(), args.number.into());
         let mut found = recall.find_in(&query, session.thread.as_deref()).await?;
         if let Some(tokens) = args.max_tokens {
@@ -104,7 +98,9 @@ fn show(session: &Session, RecallHit { stored, hit, .. }: &RecallHit) -> std::io
         .collect();
     if session.json {
         let row = object!("scope": session.scope.to_string(), "score": rounded(hit.score));
-        return output::json(&row.and("why", &why).all_of(&MessageRow::of(stored)));
+        return output::json(
+            &row.and("why", &why).all_of(&message_row(stored.seq, &stored.message)),
+        );
     }
     output::said(stored.seq, &stored.message)?;
     output::line(format!("        {DIM}{}{DIM:#}", hit.why.in_words()))

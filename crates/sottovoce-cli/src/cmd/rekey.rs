@@ -58,7 +58,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let leave = args.leave_unreadable;
     let _alone = alone(&root)?;
-    let target = Target::prepare(session, &config, args)?;
+    let target = Target::prepare(session, config, args)?;
     let mut from = target.from.iter().cloned();
     let Some(first) = from.next() else {
         return Err(sottovoce::Error::NoKey.into());
@@ -69,7 +69,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let (rekeyed, stopped) = watched(rekey, root).await?;
     let done = !stopped && rekeyed.kept.is_empty();
     if done {
-        target.settle(&config)?;
+        target.settle(config)?;
     }
     if session.json {
         FindingRow::all(&rekeyed.left).iter().try_for_each(output::json)?;
@@ -81,7 +81,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     } else {
         tell(&rekeyed, done)?;
         if done {
-            target.tell(&config);
+            target.tell(config);
         }
     }
     Ok(match (done, stopped) {
@@ -121,22 +121,16 @@ async fn watched(rekey: Rekey, root: PathBuf) -> Result<(RekeyReport, bool), Fai
     let bar = output::progress(Some(0), "sealing anew");
     let stop = Arc::new(AtomicBool::new(false));
     let (shown, stopped) = (output::moving(&bar), Arc::clone(&stop));
-    let mut running = std::pin::pin!(rekey.run(root, move |progress| {
+    let running = rekey.run(root, move |progress| {
         shown(progress);
         match stopped.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
-    }));
-    let mut interrupt = Interrupt::listen()?;
-    let rekeyed = tokio::select! {
-        rekeyed = &mut running => rekeyed,
-        _ = interrupt.heard() => {
-            // It ends after the current files.
-            stop.store(true, Ordering::Relaxed);
-            running.await
-        }
-    };
+    });
+    // It ends after the current files.
+    let end = || stop.store(true, Ordering::Relaxed);
+    let rekeyed = Interrupt::listen()?.or_stop(end, running).await;
     bar.finish_and_clear();
     let rekeyed = rekeyed?;
     // A change that was complete anyway was not stopped.

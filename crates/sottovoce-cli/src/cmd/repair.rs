@@ -1,12 +1,12 @@
 //! `sottovoce repair` and `sottovoce pack`
 
-use std::io::{self, IsTerminal};
+use std::io;
 
+use sottovoce::FileConversationStore;
 use sottovoce::admin::{RepairAction, RepairOptions, RepairReport};
-use sottovoce::{Config, FileConversationStore};
 
 use crate::cmd::verify;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::interrupt::attended;
 use crate::output::{self, GOOD, WARN, object};
 use crate::session::Session;
@@ -49,72 +49,56 @@ impl Args {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
     if args.catalog {
-        return catalog(session, &config, &args).await;
+        return catalog(session, &args).await;
     }
-    let store = session.store(&config).await?;
+    let store = session.store().await?;
     let options = RepairOptions { dry_run: false, quarantine: args.quarantine };
     if args.dry_run || !args.yes {
         let plan = repair(&store, RepairOptions { dry_run: true, ..options }).await?;
         if args.dry_run || plan.repairs.is_empty() {
             show(session, &plan, false)?;
-            let well = plan.repairs.is_empty() && plan.report.is_sound();
-            return Ok(if well { Exit::Done } else { Exit::Problems });
+            return Ok(Exit::of(plan.repairs.is_empty() && plan.report.is_sound()));
         }
-        if session.json || !io::stdin().is_terminal() {
-            return Err(Failure::input(
-                format!(
-                    "this would repair {}",
-                    output::counted(plan.repairs.len() as u64, "finding")
-                ),
-                "--dry-run shows the plan; confirm with --yes",
-            ));
-        }
-        show(session, &plan, false)?;
-        if !output::confirmed("Repair this?")? {
-            output::note("nothing was changed");
+        let findings = output::counted(plan.repairs.len() as u64, "finding");
+        let deed = format!("repair {findings}, which --dry-run shows");
+        let show = async || Ok(show(session, &plan, false)?);
+        if !session.agrees(false, &deed, "Repair this?", "nothing was changed", show).await? {
             return Ok(Exit::Problems);
         }
     }
     let repaired = repair(&store, options).await?;
     show(session, &repaired, true)?;
-    Ok(if repaired.report.is_sound() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(repaired.report.is_sound()))
 }
 
 /// Continues with the existing conversations.
-async fn catalog(session: &Session, config: &Config, args: &Args) -> Outcome {
-    let root = config.storage_root()?;
-    let options = session.stores_or_empty(config)?.options()?;
+async fn catalog(session: &Session, args: &Args) -> Outcome {
+    let root = session.config()?.storage_root()?;
+    let options = session.stores_or_empty()?.options()?;
     let report = options.clone().verify_catalog(&root).await?;
     verify::show(session, &report, None)?;
     if args.dry_run || report.is_sound() {
-        return Ok(if report.is_sound() { Exit::Done } else { Exit::Problems });
+        return Ok(Exit::of(report.is_sound()));
     }
-    if !args.yes && (session.json || !io::stdin().is_terminal()) {
-        return Err(Failure::input(
-            "this would change the list of conversations",
-            "--dry-run shows the plan; confirm with --yes",
-        ));
-    }
-    if !args.yes && !output::confirmed("Continue with the existing conversations?")? {
-        output::note("nothing was changed");
+    let deed = "change the list of conversations";
+    let question = "Continue with the existing conversations?";
+    let show = async || Ok(());
+    if !session.agrees(args.yes, deed, question, "nothing was changed", show).await? {
         return Ok(Exit::Problems);
     }
     options.clone().repair_catalog(&root).await?;
     let report = options.verify_catalog(&root).await?;
     verify::show(session, &report, None)?;
-    Ok(if report.is_sound() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(report.is_sound()))
 }
 
 async fn repair(
     store: &FileConversationStore,
     options: RepairOptions,
 ) -> sottovoce::Result<RepairReport> {
-    let bar = output::progress(Some(0), "verifying");
-    let repaired = store.repair(options, output::moving(&bar)).await;
-    bar.finish_and_clear();
-    repaired
+    let work = async |bar: &_| store.repair(options, output::moving(bar)).await;
+    output::with_bar(Some(0), "verifying", work).await
 }
 
 fn show(session: &Session, repaired: &RepairReport, done: bool) -> io::Result<()> {
@@ -145,8 +129,7 @@ fn show(session: &Session, repaired: &RepairReport, done: bool) -> io::Result<()
 pub(crate) struct PackArgs {}
 
 pub(crate) async fn pack(session: &Session, _: PackArgs) -> Outcome {
-    let config = session.config()?;
-    let store = session.store(&config).await?;
+    let store = session.store().await?;
     let work = async |bar: &_| store.pack(output::moving(bar)).await;
     let packed = attended("packing", Some(0), "what was moved stays moved", work).await??;
     if session.json {

@@ -8,10 +8,10 @@ use sottovoce::context::recall::{
 use sottovoce::{Scope, StoredMessage, with_causes};
 use zeroize::Zeroizing;
 
-use crate::cmd::{conversations, recall};
+use crate::cmd::recall;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::output::{self, BOLD, DIM, GOOD, MessageRow, Object, object};
+use crate::output::{self, BOLD, DIM, GOOD, Object, message_row, object};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -81,15 +81,11 @@ pub(crate) fn parsed(words: &[String]) -> Result<SearchQuery, Failure> {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let query = parsed(&args.words)?;
-    let config = session.config()?;
     let limit = args.number as usize;
-    let scopes = match args.all {
-        true => conversations::all(&config)?,
-        false => vec![session.scope.clone()],
-    };
-    let stores = session.stores_or_empty(&config)?;
+    let scopes = session.scopes(args.all)?;
+    let stores = session.stores_or_empty()?;
     if scopes.is_empty() || stores.is_empty() {
-        return Err(Failure::Nothing { folder: config.storage_root()? });
+        return Err(session.nothing());
     }
     let mut interrupt = Interrupt::listen()?;
     let bar = output::progress(args.all.then_some(scopes.len() as u64), "searching");
@@ -146,9 +142,10 @@ fn show(session: &Session, hit: &Hit<'_>, args: &Args, is_first: bool) -> std::i
     let Neighbours { before, after, .. } = &hit.around;
     if session.json {
         let rows = |around: &'_ [Arc<StoredMessage>]| -> Vec<Object> {
-            around.iter().map(|near| Object::default().all_of(&MessageRow::of(near))).collect()
+            around.iter().map(|near| message_row(near.seq, &near.message)).collect()
         };
-        let row = object!("scope": hit.scope.to_string()).all_of(&MessageRow::of(&hit.stored));
+        let row = object!("scope": hit.scope.to_string())
+            .all_of(&message_row(hit.stored.seq, &hit.stored.message));
         return output::json(&row.and("before", &rows(before)).and("after", &rows(after)));
     }
     if !is_first && args.around > 0 {

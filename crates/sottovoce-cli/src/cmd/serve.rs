@@ -1,6 +1,7 @@
 //! `sottovoce serve`
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use sottovoce::{Config, with_causes};
 use sottovoce_serve::{Access, Hub, KeysError, Limits, ListenError, Listening};
@@ -11,8 +12,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
-const AFTER_HELP: &str = concat!(
-    "\
+const AFTER_HELP: &str = "\
 Clients speak to this address as they spoke to the model server: Ollama's protocol and OpenAI's both work.
   http://127.0.0.1:11435                    the default conversation, or that of --user or --room
   http://127.0.0.1:11435/s/kitchen          the conversation of the kitchen (named/kitchen)
@@ -26,10 +26,7 @@ Examples:
 
 For an address that other machines can reach, set Serve.Token, or name in Serve.KeysFile a file that gives each client \
 a key to its own conversations. Serve.TlsCertificate and Serve.TlsKey name a certificate for HTTPS. The model server is \
-LanguageModel.BaseUrl, and clients choose the model.
-",
-    servers::exit_codes!()
-);
+LanguageModel.BaseUrl, and clients choose the model.";
 
 /// Puts a memory in front of the model server, for clients of Ollama or OpenAI
 ///
@@ -56,14 +53,11 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let Some(address) = address else {
         return Err(Failure::input("Serve.Address names no address", "name one with --addr"));
     };
-    let conversations = servers::conversations(session, &config).await?;
-    let listening = self::listen(session, &config, address, args.allow_host).await?;
-    let syncing = servers::Syncing::new(&config, &conversations)?;
-    let hub = Hub::new(conversations)?;
-    let stop = CancellationToken::new();
-    let served = syncing.during(serve(&config, listening, hub, stop.clone()));
-    let ((), exit) = servers::until_stopped(&stop, served).await?;
-    Ok(exit)
+    let conversations = servers::conversations(session).await?;
+    let listening = self::listen(session, address, args.allow_host).await?;
+    let hub = Hub::new(Arc::clone(&conversations))?;
+    let serve = |stop| serve(config, listening, hub, stop);
+    servers::serve_and_sync(&conversations, serve).await
 }
 
 /// Serves until `stop` is cancelled. Says where clients find it.
@@ -81,10 +75,10 @@ pub(crate) fn serve(
 /// Binds an address for clients, as configured.
 pub(crate) async fn listen(
     session: &Session,
-    config: &Config,
     address: SocketAddr,
     allow_host: Vec<String>,
 ) -> Result<Listening, Failure> {
+    let config = session.config()?;
     let settings = &config.serve;
     let mut access = access(config, allow_host).unnamed(session.scope.clone());
     if let Some(file) = &settings.keys_file {
@@ -94,7 +88,14 @@ pub(crate) async fn listen(
     limits.connections = settings.max_connections.max(1);
     let listening =
         sottovoce_serve::listen(address, access).await.map_err(|error| failure(&error))?;
-    with_tls(listening.limits(limits), config)
+    let listening = listening.limits(limits);
+    let (certificate, key) = (settings.tls_certificate.as_ref(), settings.tls_key.as_ref());
+    let _pair = servers::certificate("Serve", certificate, key)?;
+    #[cfg(feature = "https")]
+    if let Some((certificate, key)) = _pair {
+        return listening.tls(certificate, key).map_err(|error| failure(&error));
+    }
+    Ok(listening)
 }
 
 /// Who may ask, without the keys of single conversations.
@@ -102,27 +103,6 @@ pub(crate) fn access(config: &Config, allow_host: Vec<String>) -> Access {
     let hosts = servers::listed(&config.serve.hosts).map(str::to_owned);
     let token = config.serve.token.clone().map(|secret| secret.0);
     Access::new(token).hosts(hosts.chain(allow_host))
-}
-
-/// Adds TLS, if a certificate is configured.
-fn with_tls(listening: Listening, config: &Config) -> Result<Listening, Failure> {
-    let settings = &config.serve;
-    match (&settings.tls_certificate, &settings.tls_key) {
-        (None, None) => Ok(listening),
-        #[cfg(feature = "https")]
-        (Some(certificate), Some(key)) => {
-            listening.tls(certificate, key).map_err(|error| failure(&error))
-        }
-        #[cfg(not(feature = "https"))]
-        (Some(_), Some(_)) => Err(Failure::input(
-            "a certificate is configured, and TLS is not built in",
-            "build with `--features https`, or put a proxy that speaks TLS in front",
-        )),
-        _ => Err(Failure::input(
-            "TLS needs both a certificate and its key",
-            "set Serve.TlsCertificate and Serve.TlsKey, or neither",
-        )),
-    }
 }
 
 fn wrong_keys(error: &KeysError) -> Failure {

@@ -29,15 +29,15 @@ DURATION is a number with its unit: 90s, 30m, 24h, 7d.
 pub(crate) struct Args {
     /// The most messages to keep, as whole exchanges; or `none`
     #[arg(long, value_name = "N", value_parser = parse_most)]
-    max_messages: Option<Limit<u32>>,
+    max_messages: Option<u32>,
 
     /// The time after the last message when the conversation expires; or `none`
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    ttl: Option<Limit<u64>>,
+    ttl: Option<u64>,
 
     /// Makes the history of prompts, and snapshots, a rolling window of this length; or `none`
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    window: Option<Limit<u64>>,
+    window: Option<u64>,
 
     /// Removes all of the conversation's own limits
     #[arg(long, conflicts_with_all = ["max_messages", "ttl", "window"])]
@@ -56,24 +56,20 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit<T> {
-    None,
-    At(T),
-}
-
-fn parse_most(text: &str) -> Result<Limit<u32>, String> {
+/// A number of messages; 0 for no limit.
+fn parse_most(text: &str) -> Result<u32, String> {
     if text == "none" {
-        return Ok(Limit::None);
+        return Ok(0);
     }
     // An exchange has at least two messages.
-    let most: Option<u32> = text.parse().ok().filter(|most| *most > 1);
-    most.map(Limit::At).ok_or_else(|| "a number from 2, or none".to_owned())
+    let most = text.parse().ok().filter(|most| *most > 1);
+    most.ok_or_else(|| "a number from 2, or none".to_owned())
 }
 
-fn parse_duration(text: &str) -> Result<Limit<u64>, String> {
+/// A duration in seconds; 0 for no limit.
+fn parse_duration(text: &str) -> Result<u64, String> {
     if text == "none" {
-        return Ok(Limit::None);
+        return Ok(0);
     }
     let wrong = || "a duration such as 90s, 30m, 24h or 7d, or none".to_owned();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -91,7 +87,7 @@ fn parse_duration(text: &str) -> Result<Limit<u64>, String> {
         _ => return Err(wrong()),
     };
     let number: NonZeroU64 = digits.parse().map_err(|_| wrong())?;
-    number.get().checked_mul(each).map(Limit::At).ok_or_else(wrong)
+    number.get().checked_mul(each).ok_or_else(wrong)
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -99,7 +95,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let changes = args.default || args.max_messages.is_some() || args.ttl.is_some();
     let mut done = None;
     let profile = if changes || args.window.is_some() {
-        let store = session.store_or_make(&config).await?;
+        let store = session.store_or_make().await?;
         if changes {
             let now = store.profile().await?.retention;
             let wanted = wanted(now, &args, config.retention());
@@ -108,7 +104,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 None => return Ok(Exit::Done),
             }
         }
-        let window = args.window.map(seconds);
+        let window = args.window;
         let change = move |profile: &mut Profile| {
             if args.default || window.is_some() {
                 profile.window_seconds = window.and_then(NonZeroU64::new);
@@ -117,7 +113,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         };
         store.change_profile(Box::new(change)).await?
     } else {
-        let store = session.store_or_empty(&config).await?;
+        let store = session.store_or_empty().await?;
         Profile::clone(&*store.profile().await?)
     };
     let retention = profile.retention.unwrap_or_else(|| config.retention());
@@ -245,22 +241,12 @@ fn wanted(own: Option<Retention>, args: &Args, default: Retention) -> Option<Ret
     }
     let mut retention = own.unwrap_or(default);
     if let Some(most) = args.max_messages {
-        retention = retention.max_messages(match most {
-            Limit::None => 0,
-            Limit::At(most) => most,
-        });
+        retention = retention.max_messages(most);
     }
     if let Some(ttl) = args.ttl {
-        retention = retention.ttl_seconds(seconds(ttl));
+        retention = retention.ttl_seconds(ttl);
     }
     Some(retention)
-}
-
-fn seconds(limit: Limit<u64>) -> u64 {
-    match limit {
-        Limit::None => 0,
-        Limit::At(seconds) => seconds,
-    }
 }
 
 #[cfg(test)]
@@ -272,15 +258,15 @@ mod tests {
         for (text, seconds) in
             [("90s", 90), ("30m", 1800), ("24h", 86_400), ("7d", 604_800), ("1w", 604_800)]
         {
-            assert_eq!(parse_duration(text), Ok(Limit::At(seconds)), "{text}");
+            assert_eq!(parse_duration(text), Ok(seconds), "{text}");
         }
-        assert_eq!(parse_duration("none"), Ok(Limit::None));
+        assert_eq!(parse_duration("none"), Ok(0));
         for wrong in
             ["", "0", "90", "0h", "h", "-1h", "1.5h", "1y", "24 h", "99999999999999999999d"]
         {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(parse_most("15"), Ok(Limit::At(15)));
+        assert_eq!(parse_most("15"), Ok(15));
         for wrong in ["", "0", "1", "-1", "many"] {
             assert!(parse_most(wrong).is_err(), "{wrong}");
         }

@@ -1,13 +1,13 @@
 //! What `sottovoce sync`, `device` and `team` have in common: remotes, codes, reports
 
 mod address;
+pub(crate) mod background;
 pub(crate) mod credentials;
-pub(crate) mod device;
+mod device;
 mod newcomer;
 mod report;
 pub(crate) mod stores;
-pub(crate) mod sync;
-#[cfg(feature = "team")]
+mod sync;
 pub(crate) mod team;
 
 use std::fs::File;
@@ -15,15 +15,41 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sottovoce::Config;
 use sottovoce::config::OpenConversations;
 use sottovoce_sync::{OpenRemote, SyncError, Syncer};
 use zeroize::Zeroizing;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::output::{self, Object};
 use crate::private_file::{self, PrivateFile};
 use crate::session::Session;
+
+/// The commands that share conversations.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    Sync(sync::Args),
+    Device(device::Args),
+    Team(team::Args),
+}
+
+impl Command {
+    /// Whether it goes on until it is stopped.
+    pub(crate) fn is_server(&self) -> bool {
+        match self {
+            Self::Sync(args) => args.watch,
+            Self::Team(args) => args.is_server(),
+            Self::Device(_) => false,
+        }
+    }
+}
+
+pub(crate) async fn run(session: &Session, command: Command) -> Outcome {
+    match command {
+        Command::Sync(args) => Box::pin(sync::run(session, args)).await,
+        Command::Device(args) => Box::pin(device::run(session, args)).await,
+        Command::Team(args) => Box::pin(team::run(session, args)).await,
+    }
+}
 
 /// More bytes than any code or link has.
 const LONGEST: usize = 1 << 20;
@@ -33,12 +59,12 @@ fn conversations(
     session: &Session,
     makes: bool,
 ) -> Result<Option<Arc<OpenConversations>>, Failure> {
-    let config = session.config()?;
     let keys = match makes {
-        true => Some(session.stores_or_make(&config)?.keys()),
-        false => session.known_keys(&config)?,
+        true => Some(session.stores_or_make()?.keys()),
+        false => session.known_keys()?,
     };
-    let open = keys.map(|keys| OpenConversations::new(config, keys, session.clock()));
+    let config = session.config()?;
+    let open = keys.map(|keys| OpenConversations::new(config.clone(), keys, session.clock()));
     Ok(open.transpose()?)
 }
 
@@ -63,8 +89,8 @@ struct Target {
 
 impl Target {
     /// Refuses a file that cannot be written, before anything is done.
-    fn check(&self, config: &Config) -> Result<(), Failure> {
-        self.to.iter().try_for_each(|file| private_file::check(file, false, config).map(drop))
+    fn check(&self, session: &Session) -> Result<(), Failure> {
+        self.to.iter().try_for_each(|file| private_file::check(file, session).map(drop))
     }
 
     /// The text, or the file that it is in, as JSON.
@@ -73,9 +99,9 @@ impl Target {
     }
 
     /// Writes the text to its file. Whether there is none, so that it is shown.
-    fn write(&self, what: &str, text: &str, config: &Config) -> Result<bool, Failure> {
+    fn write(&self, what: &str, text: &str, session: &Session) -> Result<bool, Failure> {
         let Some(file) = &self.to else { return Ok(true) };
-        let mut new = PrivateFile::begin(file, false, config)?;
+        let mut new = PrivateFile::begin(file, session)?;
         // Not as one text, since that copy would not be wiped.
         let written = new.file.write_all(text.as_bytes()).and_then(|()| new.file.write_all(b"\n"));
         written.map_err(|error| new.unwritable(&error))?;

@@ -9,7 +9,7 @@ use sottovoce::store::Snapshot;
 use sottovoce::{Conversation, ConversationStore, FileConversationStore};
 
 use crate::exit::{Exit, Outcome};
-use crate::output::{self, BOLD, DIM, MessageRow, Object, moment, object};
+use crate::output::{self, BOLD, DIM, Object, message_row, moment, object};
 use crate::session::Session;
 
 /// Saves and restores windows of a conversation
@@ -24,11 +24,7 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Saves the window, with a summary by the model
-    Save {
-        /// Its description; several words need no quotes
-        description: Vec<String>,
-    },
+    Save(SaveArgs),
     /// Lists the snapshots, newest first
     List,
     /// Shows a snapshot with its messages
@@ -36,14 +32,7 @@ enum Action {
         /// Its id or abbreviation
         id: String,
     },
-    /// Restores a snapshot's messages into the window, each into its own thread; with --thread, only that thread's
-    Restore {
-        /// Its id or abbreviation
-        id: String,
-        /// Restores all of them into THREAD instead; "" means outside all threads
-        #[arg(long, value_name = "THREAD")]
-        into: Option<String>,
-    },
+    Restore(RestoreArgs),
     /// Deletes a snapshot permanently; the conversation keeps its messages
     Delete {
         /// Its id or abbreviation
@@ -54,20 +43,34 @@ enum Action {
     },
 }
 
+/// Saves the window as a snapshot, with a summary by the model
+#[derive(clap::Args)]
+pub(crate) struct SaveArgs {
+    /// Its description; several words need no quotes
+    description: Vec<String>,
+}
+
+/// Restores a snapshot's messages into the window, each into its own thread; with --thread, only that thread's
+#[derive(clap::Args)]
+pub(crate) struct RestoreArgs {
+    /// Its id or abbreviation
+    id: String,
+    /// Restores all of them into THREAD instead; "" means outside all threads
+    #[arg(long, value_name = "THREAD")]
+    into: Option<String>,
+}
+
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
     let store = match args.action {
-        Action::Save { .. } | Action::Restore { .. } => {
-            Arc::new(session.store_or_make(&config).await?)
-        }
-        _ => session.store_or_empty(&config).await?,
+        Action::Save(_) | Action::Restore(_) => Arc::new(session.store_or_make().await?),
+        _ => session.store_or_empty().await?,
     };
-    let conversation = session.conversation(&config, Arc::clone(&store))?;
+    let conversation = session.conversation(Arc::clone(&store))?;
     match args.action {
-        Action::Save { description } => save(session, &conversation, &description).await,
+        Action::Save(args) => save(session, &conversation, &args).await,
         Action::List => list(session, &store).await,
         Action::Show { id } => show_one(session, &conversation, &id).await,
-        Action::Restore { id, into } => restore(session, &conversation, &id, into).await,
+        Action::Restore(args) => restore(session, &conversation, args).await,
         Action::Delete { id, yes } => delete(session, &conversation, &id, yes).await,
     }
 }
@@ -76,9 +79,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 pub(crate) async fn save(
     session: &Session,
     conversation: &Conversation,
-    description: &[String],
+    args: &SaveArgs,
 ) -> Outcome {
-    let description = Some(description.join(" ")).filter(|text| !text.trim().is_empty());
+    let description = Some(args.description.join(" ")).filter(|text| !text.trim().is_empty());
     let snapshot = conversation.save_snapshot(description).await?;
     show(session, &snapshot)?;
     Ok(Exit::Done)
@@ -106,13 +109,12 @@ pub(crate) async fn show_one(session: &Session, conversation: &Conversation, id:
 pub(crate) async fn restore(
     session: &Session,
     conversation: &Conversation,
-    id: &str,
-    into: Option<String>,
+    RestoreArgs { id, into }: RestoreArgs,
 ) -> Outcome {
     let restored = match into {
-        None => conversation.restore(id).await?,
+        None => conversation.restore(&id).await?,
         Some(thread) => {
-            conversation.restore_into(id, Some(thread).filter(|thread| !thread.is_empty())).await?
+            conversation.restore_into(&id, Some(thread).filter(|thread| !thread.is_empty())).await?
         }
     };
     let seqs: Vec<u64> = restored.iter().map(|stored| stored.seq).collect();
@@ -182,7 +184,7 @@ fn show(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
 fn show_whole(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
     if session.json {
         let saved = snapshot.messages.iter();
-        let messages = saved.map(|saved| MessageRow::new(saved.seq, &saved.message));
+        let messages = saved.map(|saved| message_row(saved.seq, &saved.message));
         return output::json(&row(snapshot).and("messages", &messages.collect::<Vec<_>>()));
     }
     show(session, snapshot)?;

@@ -17,17 +17,11 @@ use crate::interrupt::attended;
 use crate::output::{self, Object, byte_size, duration, moment, object};
 use crate::session::Session;
 
-const AFTER_HELP: &str = "\
-Examples:
-  sottovoce stats
-  sottovoce --scope dm/42 stats";
-
 /// Shows the size of a conversation, and when it expires
 ///
 /// The blocks show the number of messages on each day, up to the day of the last one. Days are in the speaker's local
 /// time if it is known.
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Was a picture; the page draws it now
     #[arg(long, hide = true, value_name = "FILE.svg")]
@@ -39,8 +33,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let help = "open `sottovoce page`: under Numbers, it draws messages and tokens over time";
         return Err(Failure::input("stats draws no pictures", help));
     }
-    let config = session.config()?;
-    let store = session.store_or_empty(&config).await?;
+    let store = session.store_or_empty().await?;
     let stats = store.stats().await?;
     let work = async |bar: &_| Tally::of(&store, bar).await;
     let tally = attended("counting", Some(stats.message_count), "", work).await??;

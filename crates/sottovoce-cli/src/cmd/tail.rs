@@ -31,8 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
-    let store = session.store(&config).await?;
+    let store = session.store().await?;
     let mut interrupt = Interrupt::listen()?;
     let reading = match &session.thread {
         None => store.read_tail(args.number).await?,

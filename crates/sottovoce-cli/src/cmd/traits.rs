@@ -1,12 +1,13 @@
 //! Options and output shared by presets and contexts: the persona.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use sottovoce::persona::{Persona, PersonaChange};
 
 use crate::exit::Failure;
-use crate::output::{self, DIM, Object};
+use crate::output::{self, DIM, Object, object};
 use crate::session::without_line_end;
 
 /// More than any system prompt may have, so that a wrong file is not read to its end.
@@ -64,36 +65,32 @@ impl Traits {
 
 fn read(file: &Path) -> Result<String, Failure> {
     let mut text = String::new();
-    let done = if file == Path::new("-") {
-        io::stdin().lock().take(LONGEST).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(file).and_then(|open| open.take(LONGEST).read_to_string(&mut text))
+    let done = match file == Path::new("-") {
+        true => io::stdin().lock().take(LONGEST).read_to_string(&mut text),
+        false => File::open(file).and_then(|file| file.take(LONGEST).read_to_string(&mut text)),
     };
-    match done {
-        Ok(_) => Ok(without_line_end(&text).to_string()),
-        Err(error) => Err(Failure::input(
-            format!("the system prompt in {} cannot be read: {error}", file.display()),
-            "name a text file in UTF-8, or give the text with --system-prompt",
-        )),
-    }
+    done.map_err(|error| {
+        let what = format!("the system prompt in {} cannot be read: {error}", file.display());
+        Failure::input(what, "name a text file in UTF-8, or give the text with --system-prompt")
+    })?;
+    Ok(without_line_end(&text).to_string())
 }
 
-/// A new persona, if the change has a system prompt.
-pub(crate) fn made(change: &PersonaChange) -> Option<Persona> {
-    let mut persona = Persona::new(change.system_prompt.clone()?);
+/// A new persona with these fields. `what` needs it, and `help` says where it may come from instead.
+pub(crate) fn own(change: &PersonaChange, what: &str, help: &str) -> Result<Persona, Failure> {
+    let prompt = change.system_prompt.clone().ok_or_else(|| Failure::input(what, help))?;
+    let mut persona = Persona::new(prompt);
     change.apply(&mut persona);
-    Some(persona)
+    Ok(persona)
 }
 
-/// A persona in JSON, in the fields of what has it.
-pub(crate) fn with_persona(row: Object, persona: &Persona) -> Object {
-    let Persona { system_prompt, personality, temperature, max_tokens, .. } = persona;
-    row.and("systemPrompt", system_prompt)
-        .and("personality", personality)
-        .and("temperature", temperature)
-        .and("maxTokens", max_tokens)
-        .and("maxHistoryTokens", &persona.max_history_tokens)
-        .and("expiryDays", &persona.expiry_days)
+/// A persona in JSON.
+pub(crate) fn persona_row(persona: &Persona) -> Object {
+    object!(
+        "systemPrompt": persona.system_prompt, "personality": persona.personality,
+        "temperature": persona.temperature, "maxTokens": persona.max_tokens,
+        "maxHistoryTokens": persona.max_history_tokens, "expiryDays": persona.expiry_days,
+    )
 }
 
 /// One line for a field that is shown completely.

@@ -4,16 +4,14 @@ mod systemd;
 
 use std::sync::Arc;
 
-use sottovoce::Config;
+use futures_util::future::{LocalBoxFuture, OptionFuture, join_all};
 use sottovoce::config::OpenConversations;
-use sottovoce_serve::{Hub, Listening, MoreMetrics, listen, serve_health};
+use sottovoce_serve::{Hub, listen, serve_health};
 use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "mcp")]
 use crate::cmd::mcp;
-#[cfg(feature = "page")]
-use crate::cmd::page;
-use crate::cmd::{serve, servers, wyoming};
+use crate::cmd::{page, serve, servers, wyoming};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
@@ -23,11 +21,9 @@ const SERVE: &str = "Serve.Address";
 const WYOMING: &str = "Wyoming.Addresses";
 const MCP: &str = "Mcp.Address";
 const UP: &str = "Up.HealthAddress";
-#[cfg(feature = "page")]
 const PAGE: &str = "Page.Address";
 
-const AFTER_HELP: &str = concat!(
-    "\
+const AFTER_HELP: &str = "\
 What runs is what has an address in the settings:
   Serve.Address      clients of Ollama and OpenAI, as `sottovoce serve`: 127.0.0.1:11435 unless set
   Wyoming.Addresses  Home Assistant, as `sottovoce wyoming`: 127.0.0.1:10700 unless set
@@ -40,10 +36,7 @@ Examples:
   sottovoce up                                        until Ctrl-C
   SOTTOVOCE__SERVE__ADDRESS=127.0.0.1:8000 sottovoce up
   SOTTOVOCE__MCP__ADDRESS=127.0.0.1:8765 sottovoce up
-  curl http://127.0.0.1:11436/readyz
-",
-    servers::exit_codes!()
-);
+  curl http://127.0.0.1:11436/readyz";
 
 /// Runs the servers that the settings name, in one process
 ///
@@ -54,130 +47,79 @@ Examples:
 pub(crate) struct Args {}
 
 pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
-    let config = session.config()?;
-    let conversations = servers::conversations(session, &config).await?;
-    let bound = Box::pin(Bound::bind(session, &config, &conversations)).await?;
-    if bound.is_nothing() {
+    let conversations = servers::conversations(session).await?;
+    let servers = Box::pin(bind(session, &conversations)).await?;
+    if servers.is_empty() {
         let help = "set Serve.Address, Wyoming.Addresses, Mcp.Address or Page.Address";
         return Err(Failure::input("no server has an address", help));
     }
-    let syncing = servers::Syncing::new(&config, &conversations)?;
-    let stop = CancellationToken::new();
-    let served = bound.serve(&config, conversations, syncing.metrics(), stop.clone());
-    let served = Box::pin(syncing.during(Box::pin(served)));
-    let ((), exit) = servers::until_stopped(&stop, served).await?;
-    Ok(exit)
-}
-
-/// Everything that is listened on. Nothing answers yet.
-struct Bound {
-    serve: Option<(Listening, Hub)>,
-    wyoming: Option<wyoming::Bound>,
-    #[cfg(feature = "mcp")]
-    mcp: Option<(sottovoce_mcp::http::Listening, Arc<sottovoce_mcp::Hub>)>,
-    health: Option<Listening>,
-    #[cfg(feature = "page")]
-    page: Option<sottovoce_page::Listening>,
-}
-
-impl Bound {
-    async fn bind(
-        session: &Session,
-        config: &Config,
-        conversations: &Arc<OpenConversations>,
-    ) -> Result<Self, Failure> {
-        let (mut serve, mut health) = (None, None);
-        if let Some(address) = servers::address(SERVE, config.serve.address.as_deref())? {
-            let listening = serve::listen(session, config, address, Vec::new()).await;
-            let listening = listening.map_err(|failure| failure.of(SERVE))?;
-            serve = Some((listening, Hub::new(Arc::clone(conversations))?));
-        }
-        let wyoming =
-            Box::pin(wyoming::Bound::bind(session, config, wyoming::Args::default())).await;
-        let wyoming = wyoming.map_err(|failure| failure.of(WYOMING))?;
-        #[cfg(feature = "mcp")]
-        let mcp = match servers::address(MCP, config.mcp.address.as_deref())? {
-            Some(address) => {
-                let listening = mcp::listen(config, address, Vec::new()).await;
-                let hub = sottovoce_mcp::Hub::new(Arc::clone(conversations))?;
-                Some((listening.map_err(|failure| failure.of(MCP))?, hub))
-            }
-            None => None,
-        };
-        #[cfg(not(feature = "mcp"))]
-        if servers::address(MCP, config.mcp.address.as_deref())?.is_some() {
-            let help = "build it with the feature `mcp`, or set Mcp.Address to null";
-            return Err(Failure::input("Mcp.Address: this program was built without `mcp`", help));
-        }
-        if let Some(address) = servers::address(UP, config.up.health_address.as_deref())? {
-            let listening = listen(address, serve::access(config, Vec::new())).await;
-            health = Some(listening.map_err(|error| serve::failure(&error).of(UP))?);
-        }
-        #[cfg(feature = "page")]
-        let page = match servers::address(PAGE, config.page.address.as_deref())? {
-            Some(address) => {
-                let page = sottovoce_page::Page::shared(Arc::clone(conversations));
-                let listening = page::listen(session, config, page, address, Vec::new()).await;
-                Some(listening.map_err(|failure| failure.of(PAGE))?)
-            }
-            None => None,
-        };
-        Ok(Self {
-            serve,
-            wyoming,
-            #[cfg(feature = "mcp")]
-            mcp,
-            health,
-            #[cfg(feature = "page")]
-            page,
-        })
+    let config = session.config()?;
+    let mut health = None;
+    if let Some(address) = servers::address(UP, config.up.health_address.as_deref())? {
+        let listening = listen(address, serve::access(config, Vec::new())).await;
+        health = Some(listening.map_err(|error| serve::failure(&error).of(UP))?);
     }
-
-    /// Whether only health would be told.
-    fn is_nothing(&self) -> bool {
-        let is_nothing = self.serve.is_none() && self.wyoming.is_none();
-        #[cfg(feature = "mcp")]
-        let is_nothing = is_nothing && self.mcp.is_none();
-        #[cfg(feature = "page")]
-        let is_nothing = is_nothing && self.page.is_none();
-        is_nothing
-    }
-
-    /// Runs all of it until `stop` is cancelled. Health is told to the very end.
-    async fn serve(
-        self,
-        config: &Config,
-        conversations: Arc<OpenConversations>,
-        metrics: MoreMetrics,
-        stop: CancellationToken,
-    ) {
+    let syncing = servers::Syncing::new(&conversations)?;
+    let metrics = syncing.metrics();
+    // Health is told to the very end.
+    let serve = |stop: CancellationToken| async move {
         let done = CancellationToken::new();
-        let serve =
-            self.serve.map(|(listening, hub)| serve::serve(config, listening, hub, stop.clone()));
-        let wyoming =
-            self.wyoming.map(|bound| bound.serve(Arc::clone(&conversations), stop.clone()));
-        #[cfg(feature = "mcp")]
-        let mcp = self.mcp.map(|(listening, hub)| mcp::serve(listening, hub, stop.clone()));
-        #[cfg(not(feature = "mcp"))]
-        let mcp: Option<std::future::Ready<()>> = None;
-        let health = self.health.map(|listening| {
+        let health = health.map(|listening| {
             output::note(&format!("health at http://{}", listening.address()));
             serve_health(listening, conversations, metrics, stop.clone(), done.clone())
         });
-        #[cfg(feature = "page")]
-        let page = self.page.map(|listening| page::serve(listening, stop.clone()));
-        #[cfg(not(feature = "page"))]
-        let page: Option<std::future::Ready<()>> = None;
-        let servers = async {
-            tokio::join!(maybe(serve), maybe(wyoming), maybe(mcp), maybe(page));
+        let all = async {
+            join_all(servers.into_iter().map(|start| start(stop.clone()))).await;
             done.cancel();
         };
-        tokio::join!(servers, maybe(health), systemd::notify(stop, done.clone()));
-    }
+        let told = OptionFuture::from(health);
+        tokio::join!(all, told, systemd::notify(stop.clone(), done.clone()));
+    };
+    let served = servers::until_stopped(|stop| Box::pin(syncing.during(Box::pin(serve(stop)))));
+    let ((), exit) = served.await?;
+    Ok(exit)
 }
 
-async fn maybe(served: Option<impl Future<Output = ()>>) {
-    if let Some(served) = served {
-        Box::pin(served).await;
+/// What starts a server that is bound to its address already. It runs until the token is cancelled.
+type Start = Box<dyn FnOnce(CancellationToken) -> LocalBoxFuture<'static, ()>>;
+
+/// Binds every address that the settings name. Nothing answers yet.
+async fn bind(
+    session: &Session,
+    conversations: &Arc<OpenConversations>,
+) -> Result<Vec<Start>, Failure> {
+    let config = session.config()?;
+    let mut servers: Vec<Start> = Vec::new();
+    if let Some(address) = servers::address(SERVE, config.serve.address.as_deref())? {
+        let listening = serve::listen(session, address, Vec::new()).await;
+        let listening = listening.map_err(|failure| failure.of(SERVE))?;
+        let (config, hub) = (config.clone(), Hub::new(Arc::clone(conversations))?);
+        servers.push(Box::new(move |stop| Box::pin(serve::serve(&config, listening, hub, stop))));
     }
+    let wyoming = Box::pin(wyoming::Bound::bind(session, wyoming::Args::default())).await;
+    if let Some(bound) = wyoming.map_err(|failure| failure.of(WYOMING))? {
+        let conversations = Arc::clone(conversations);
+        servers.push(Box::new(|stop| Box::pin(bound.serve(conversations, stop))));
+    }
+    if let Some(address) = servers::address(MCP, config.mcp.address.as_deref())? {
+        #[cfg(feature = "mcp")]
+        {
+            let listening = mcp::listen(config, address, Vec::new()).await;
+            let listening = listening.map_err(|failure| failure.of(MCP))?;
+            let hub = sottovoce_mcp::Hub::new(Arc::clone(conversations))?;
+            servers.push(Box::new(|stop| Box::pin(mcp::serve(listening, hub, stop))));
+        }
+        #[cfg(not(feature = "mcp"))]
+        return Err(Failure::input(
+            format!("{MCP}: {address} has no server: this program was built without `mcp`"),
+            "build it with the feature `mcp`, or set Mcp.Address to null",
+        ));
+    }
+    if let Some(address) = servers::address(PAGE, config.page.address.as_deref())? {
+        let page = sottovoce_page::Page::shared(Arc::clone(conversations));
+        let listening = page::listen(session, page, address, Vec::new()).await;
+        let listening = listening.map_err(|failure| failure.of(PAGE))?;
+        servers.push(Box::new(|stop| Box::pin(page::serve(listening, stop))));
+    }
+    Ok(servers)
 }

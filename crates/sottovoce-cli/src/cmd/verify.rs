@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use shelf::Shelf;
+use sottovoce::FileConversationStore;
 use sottovoce::admin::{Inventory, Report, StoreInventory};
 use sottovoce::store::Finding;
-use sottovoce::{Config, FileConversationStore};
 
 use crate::advice::FindingRow;
-use crate::cmd::conversations;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BAD, BOLD, GOOD, WARN, object};
 use crate::session::Session;
@@ -45,37 +44,32 @@ pub(crate) struct Args {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     if args.all {
-        return everything(session, &config, args).await;
+        return everything(session, args).await;
     }
-    let shelf = args.save.map(|file| Shelf::new(file, &config)).transpose()?;
+    let shelf = args.save.map(|file| Shelf::new(file, config)).transpose()?;
     let earlier =
         args.expect.as_deref().map(|file| read(file, Inventory::from_json)).transpose()?;
-    let store = session.store(&config).await?;
+    let store = session.store().await?;
     let mut report = checked(&store).await?;
     let mut expected = None;
     if let Some(earlier) = earlier {
-        let bar = output::progress(Some(0), "comparing");
-        let findings = store.compare(earlier, output::moving(&bar)).await;
-        bar.finish_and_clear();
-        expected = Some(add(&mut report, findings?));
+        let work = async |bar: &_| store.compare(earlier, output::moving(bar)).await;
+        let findings = output::with_bar(Some(0), "comparing", work).await?;
+        expected = Some(add(&mut report, findings));
     }
     show(session, &report, expected)?;
     let take = async || {
-        let bar = output::progress(Some(0), "taking the inventory");
-        let inventory = store.inventory(output::moving(&bar)).await;
-        bar.finish_and_clear();
-        inventory?.to_json()
+        let work = async |bar: &_| store.inventory(output::moving(bar)).await;
+        output::with_bar(Some(0), "taking the inventory", work).await?.to_json()
     };
     save(shelf, expected, take).await?;
-    Ok(if report.is_sound() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(report.is_sound()))
 }
 
 /// Checks a conversation.
 async fn checked(store: &FileConversationStore) -> sottovoce::Result<Report> {
-    let bar = output::progress(Some(0), "verifying");
-    let report = store.verify(output::moving(&bar)).await;
-    bar.finish_and_clear();
-    report
+    let work = async |bar: &_| store.verify(output::moving(bar)).await;
+    output::with_bar(Some(0), "verifying", work).await
 }
 
 /// Adds what a comparison found. Whether all that was expected is there.
@@ -100,12 +94,12 @@ async fn save(
 }
 
 /// Checks the list of conversations, then each conversation.
-async fn everything(session: &Session, config: &Config, args: Args) -> Outcome {
-    let mut exit = Exit::Done;
+async fn everything(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
     let shelf = args.save.map(|file| Shelf::new(file, config)).transpose()?;
     let earlier =
         args.expect.as_deref().map(|file| read(file, StoreInventory::from_json)).transpose()?;
-    let stores = session.stores_or_empty(config)?;
+    let stores = session.stores_or_empty()?;
     let (root, options) = (config.storage_root()?, stores.options()?);
     let mut report = options.clone().verify_catalog(&root).await?;
     let mut expected = None;
@@ -113,28 +107,27 @@ async fn everything(session: &Session, config: &Config, args: Args) -> Outcome {
         expected = Some(add(&mut report, options.clone().compare(&root, earlier).await?));
     }
     if !report.findings.is_empty() || expected.is_some() {
-        match session.json {
-            true => output::json(&object!("scope": "*"))?,
-            false => output::line(format!("{BOLD}the list of conversations{BOLD:#}"))?,
-        }
+        head(session, "*", "the list of conversations")?;
         show(session, &report, expected)?;
     }
-    if !report.is_sound() {
-        exit = Exit::Problems;
-    }
-    for scope in conversations::all(config)? {
-        match session.json {
-            true => output::json(&object!("scope": scope.to_string()))?,
-            false => output::line(format!("{BOLD}{scope}{BOLD:#}"))?,
-        }
+    let mut is_sound = report.is_sound();
+    for scope in session.scopes(true)? {
+        let name = scope.to_string();
+        head(session, &name, &name)?;
         let report = checked(&stores.open(scope).await?).await?;
         show(session, &report, None)?;
-        if !report.is_sound() {
-            exit = Exit::Problems;
-        }
+        is_sound &= report.is_sound();
     }
     save(shelf, expected, async || options.inventory(&root).await?.to_json()).await?;
-    Ok(exit)
+    Ok(Exit::of(is_sound))
+}
+
+/// Prints what the findings that follow are about.
+fn head(session: &Session, scope: &str, name: &str) -> io::Result<()> {
+    match session.json {
+        true => output::json(&object!("scope": scope)),
+        false => output::line(format!("{BOLD}{name}{BOLD:#}")),
+    }
 }
 
 /// Prints the findings of a check.

@@ -1,24 +1,23 @@
 //! `sottovoce wyoming`
 
-#[cfg(feature = "announce")]
 mod announcement;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use sottovoce::config::OpenConversations;
-use sottovoce::{Config, Scope, with_causes};
+use sottovoce::{Scope, with_causes};
 use sottovoce_wyoming::{Access, Agent, ListenError, Listening, Phrases, Rooms, listen, serve};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::whose;
 use crate::cmd::servers;
+use crate::cmd::wyoming::announcement::Announcement;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
-const AFTER_HELP: &str = concat!(
-    "\
+const AFTER_HELP: &str = "\
 In Home Assistant, add the integration Wyoming Protocol with this machine's address and port 10700, and choose the agent \
 \"sottovoce\" in the voice assistant's settings.
 
@@ -29,10 +28,7 @@ Examples:
   sottovoce wyoming --addr 127.0.0.1:10701=named/kitchen --addr 127.0.0.1:10702=named/office
 
 Home Assistant 2026.4 and newer names the satellite and the device of each utterance; older ones need an address for each \
-room. The agent asks LanguageModel.Model at LanguageModel.BaseUrl. The protocol knows no passwords: other machines than this one must be allowed by their address.
-",
-    servers::exit_codes!()
-);
+room. The agent asks LanguageModel.Model at LanguageModel.BaseUrl. The protocol knows no passwords: other machines than this one must be allowed by their address.";
 
 /// Answers voice assistants that speak the Wyoming protocol, such as Home Assistant
 ///
@@ -68,10 +64,7 @@ fn parse_address(text: &str) -> Result<(SocketAddr, Option<Scope>), String> {
         Some((address, scope)) => (address, Some(whose::scope(scope)?)),
         None => (text, None),
     };
-    let address = address
-        .parse()
-        .map_err(|_| "write an IP address and a port, such as 127.0.0.1:10700".to_owned())?;
-    Ok((address, scope))
+    Ok((servers::parse_address(address)?, scope))
 }
 
 fn parse_machine(text: &str) -> Result<IpAddr, String> {
@@ -98,17 +91,13 @@ fn split(text: &str, wanted: &str) -> Result<(String, String), String> {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let config = session.config()?;
-    let conversations = servers::conversations(session, &config).await?;
-    let Some(bound) = Bound::bind(session, &config, args).await? else {
+    let conversations = servers::conversations(session).await?;
+    let Some(bound) = Bound::bind(session, args).await? else {
         let what = "Wyoming.Addresses names no address";
         return Err(Failure::input(what, "name one with --addr"));
     };
-    let syncing = servers::Syncing::new(&config, &conversations)?;
-    let stop = CancellationToken::new();
-    let served = syncing.during(bound.serve(conversations, stop.clone()));
-    let ((), exit) = servers::until_stopped(&stop, served).await?;
-    Ok(exit)
+    let serve = |stop| bound.serve(Arc::clone(&conversations), stop);
+    servers::serve_and_sync(&conversations, serve).await
 }
 
 /// An agent that is bound to its addresses but does not answer yet.
@@ -116,18 +105,13 @@ pub(crate) struct Bound {
     listening: Listening,
     rooms: Rooms,
     phrases: Phrases,
-    #[cfg(feature = "announce")]
-    announcement: Option<announcement::Announcement>,
+    announcement: Option<Announcement>,
 }
 
 impl Bound {
     /// Binds the addresses that are configured, or those of the command line; `None` if there are none.
-    pub(crate) async fn bind(
-        session: &Session,
-        config: &Config,
-        args: Args,
-    ) -> Result<Option<Self>, Failure> {
-        let settings = &config.wyoming;
+    pub(crate) async fn bind(session: &Session, args: Args) -> Result<Option<Self>, Failure> {
+        let settings = &session.config()?.wyoming;
         let mut addresses = args.addr;
         if addresses.is_empty() {
             let configured = settings.addresses.as_deref().unwrap_or_default();
@@ -151,23 +135,10 @@ impl Bound {
             .fold(Phrases::default(), |all, (language, said)| all.with(language, said));
         let access = Access::default().allow(allowed);
         let listening = listen(addresses, access).await.map_err(|error| failure(&error))?;
-        #[cfg(feature = "announce")]
-        let announcement = match settings.announce || args.announce {
-            true => Some(announcement::Announcement::make(listening.addresses())?),
-            false => None,
-        };
-        #[cfg(not(feature = "announce"))]
-        if settings.announce || args.announce {
-            let what = "the agent cannot be announced, because that is not built in";
-            return Err(Failure::input(what, "build with `--features announce`"));
-        }
-        Ok(Some(Self {
-            listening,
-            rooms,
-            phrases,
-            #[cfg(feature = "announce")]
-            announcement,
-        }))
+        let announces = settings.announce || args.announce;
+        let announcement =
+            announces.then(|| Announcement::make(listening.addresses())).transpose()?;
+        Ok(Some(Self { listening, rooms, phrases, announcement }))
     }
 
     /// Answers until `stop` is cancelled. Says where clients find it.
@@ -181,7 +152,6 @@ impl Bound {
         }
         let agent = Agent::new(conversations, self.phrases);
         serve(self.listening, agent, self.rooms, stop).await;
-        #[cfg(feature = "announce")]
         if let Some(announcement) = self.announcement {
             announcement.withdraw().await;
         }

@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sottovoce::store::{Artifact, ArtifactContents, ArtifactKind, NewArtifact};
+use sottovoce::store::{Artifact, ArtifactContents, ArtifactKind, ArtifactStore, NewArtifact};
 use zeroize::Zeroizing;
 
-use crate::cmd::artifact::source::{self, Guarded, Pump, Watch};
+use crate::cmd::artifact::source::{Guarded, Pump, Watch};
 use crate::cmd::artifact::{about, announce, description, open, unreadable};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -101,12 +101,12 @@ pub(crate) async fn add(session: &Session, args: AddArgs) -> Outcome {
         new = new.mime_type(mime_type);
     }
 
-    let config = session.config()?;
     let mut interrupt = Interrupt::listen()?;
-    let store = session.store_or_make(&config).await?;
+    let store = session.store_or_make().await?;
     let bar = output::progress(opened.size, "adding");
     let content = Box::new(Guarded::new(opened.content, args.max_size, &bar, &watch));
-    let added = source::add(&store, new, content, &watch, &mut interrupt).await;
+    // A signal stops reading, and then nothing is stored.
+    let added = interrupt.or_stop(|| watch.stop(), store.add_artifact(new, content)).await;
     bar.finish_and_clear();
     let added = match added {
         Err(_) if watch.is_over() => return Err(over()),
@@ -182,12 +182,11 @@ pub(crate) struct ExportArgs {
 }
 
 pub(crate) async fn export(session: &Session, args: ExportArgs) -> Outcome {
-    let config = session.config()?;
-    let contents = open(session, &config, &args.id).await?;
+    let contents = open(session, &args.id).await?;
     let artifact = contents.artifact().clone();
     let is_output = args.file == Path::new("-");
     if !is_output {
-        private_file::check(&args.file, false, &config)?;
+        private_file::check(&args.file, session)?;
     }
     let deed = "write an artifact in the clear, where the key does not protect it";
     let question = "Write it in the clear? Whoever gets the copy can read it without the key.";
@@ -202,21 +201,13 @@ pub(crate) async fn export(session: &Session, args: ExportArgs) -> Outcome {
     let mut interrupt = Interrupt::listen()?;
     let file = match is_output {
         true => None,
-        false => Some(PrivateFile::begin(&args.file, false, &config)?),
+        false => Some(PrivateFile::begin(&args.file, session)?),
     };
     let watch = Arc::new(Watch::default());
     let bar = output::progress(Some(artifact.size), "exporting");
     let (source, id) = (Guarded::new(contents, u64::MAX, &bar, &watch), artifact.id.clone());
     let writing = tokio::task::spawn_blocking(move || write(source, file, &artifact));
-    tokio::pin!(writing);
-    let written = tokio::select! {
-        biased;
-        _ = interrupt.heard() => {
-            watch.stop();
-            writing.await
-        }
-        written = &mut writing => written,
-    };
+    let written = interrupt.or_stop(|| watch.stop(), writing).await;
     bar.finish_and_clear();
     let size = match written.map_err(io::Error::other)? {
         Err(_) if watch.is_stopped() => {
@@ -300,8 +291,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<Bytes, String> {
 }
 
 pub(crate) async fn show(session: &Session, args: ShowArgs) -> Outcome {
-    let config = session.config()?;
-    let mut contents = open(session, &config, &args.id).await?;
+    let mut contents = open(session, &args.id).await?;
     let artifact = contents.artifact().clone();
     let Bytes { first, last } = args.bytes.unwrap_or(Bytes { first: 0, last: u64::MAX });
     if first > 0 && first >= artifact.size {

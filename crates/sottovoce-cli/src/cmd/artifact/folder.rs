@@ -14,17 +14,11 @@ use crate::interrupt::attended;
 use crate::output::{self, byte_size, object};
 use crate::session::Session;
 
-const ADD_FOLDER_HELP: &str = "\
-Examples:
-  sottovoce artifact add-folder src
-  sottovoce artifact add-folder . --max-files 500 --no-message";
-
 /// Adds the structure of a folder, and a message that refers to it
 ///
 /// The artifact lists folders and files with their sizes, in the order of names; `artifact add` adds a file's contents.
 /// Leaves out hidden entries, and never follows links.
 #[derive(clap::Args)]
-#[command(after_help = ADD_FOLDER_HELP)]
 pub(crate) struct AddFolderArgs {
     /// The folder
     dir: PathBuf,
@@ -62,8 +56,7 @@ pub(crate) async fn add_folder(session: &Session, args: AddFolderArgs) -> Outcom
     let Tree { lines, files, size, left_out, .. } = &tree;
     let shown = format!("{}, {}", output::counted(*files, "file"), byte_size(*size));
     let text = format!("{}/  {shown}\n{}", name.trim_end_matches('/'), lines.as_str());
-    let config = session.config()?;
-    let store = session.store_or_make(&config).await?;
+    let store = session.store_or_make().await?;
     let new = NewArtifact::new(ArtifactKind::Folder, name.as_str());
     let content = Cursor::new(Wiped(Zeroizing::new(text)));
     let added = store.add_artifact(new, Box::new(content)).await?;

@@ -8,11 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use sottovoce::FileConversationStore;
-use sottovoce::store::{AddedArtifact, ArtifactStore, NewArtifact};
 use zeroize::Zeroizing;
-
-use crate::interrupt::Interrupt;
 
 /// The bytes of one read from a slow source, and the number of such pieces that may be queued.
 const PIECE: usize = 1 << 16;
@@ -140,26 +136,6 @@ pub(super) struct Wiped(pub(super) Zeroizing<String>);
 impl AsRef<[u8]> for Wiped {
     fn as_ref(&self) -> &[u8] {
         self.0.as_bytes()
-    }
-}
-
-/// Adds an artifact. A signal stops reading, and then nothing is stored.
-pub(super) async fn add(
-    store: &FileConversationStore,
-    new: NewArtifact,
-    content: Box<dyn Read + Send>,
-    watch: &Watch,
-    interrupt: &mut Interrupt,
-) -> sottovoce::Result<AddedArtifact> {
-    let adding = store.add_artifact(new, content);
-    tokio::pin!(adding);
-    tokio::select! {
-        biased;
-        _ = interrupt.heard() => {
-            watch.stop();
-            adding.await
-        }
-        added = &mut adding => added,
     }
 }
 

@@ -61,14 +61,14 @@ enum Other {
 
 /// The commands of a chat, as they are completed: those behind `/context` are the shell's.
 pub(super) fn commands() -> Vec<String> {
-    let fixed = ["/context", "/explain", "/forget last", "/help", "/off ", "/quit", "/retry"];
+    let fixed =
+        ["/context", "/explain", "/forget last", "/help", "/off ", "/quit", "/retry", "/scope "];
     let behind = Behind::command();
     let behind = behind.get_subcommands().map(|below| {
         let space = if below.get_positionals().next().is_some() { " " } else { "" };
         format!("/context {}{space}", below.get_name())
     });
-    let fixed = fixed.into_iter().chain(["/scope "]).map(str::to_owned);
-    let mut commands: Vec<String> = fixed.chain(behind).collect();
+    let mut commands: Vec<String> = fixed.map(str::to_owned).into_iter().chain(behind).collect();
     commands.sort();
     commands
 }
@@ -80,10 +80,10 @@ impl Chat {
             self.complain("a quotation mark in that line has no second one");
             return Ok(());
         };
-        let action = match Behind::try_parse_from(words) {
-            Ok(Behind { action: Some(Verb::Other(other)) }) => return self.other(other).await,
-            Ok(Behind { action: Some(Verb::One(action)) }) => Some(action),
-            Ok(Behind { action: None }) => None,
+        let action = match Behind::try_parse_from(words).map(|behind| behind.action) {
+            Ok(Some(Verb::Other(other))) => return self.other(other).await,
+            Ok(Some(Verb::One(action))) => Some(action),
+            Ok(None) => None,
             Err(error) if error.use_stderr() => {
                 let text = error.render().to_string();
                 // clap's advice is for a command line.
@@ -113,12 +113,8 @@ impl Chat {
         if reads {
             self.lines.lend(true)?;
         }
-        let open = Open {
-            session: &self.session,
-            config: &self.config,
-            store: &self.store,
-            conversation: &self.conversation,
-        };
+        let open =
+            Open { session: &self.session, store: &self.store, conversation: &self.conversation };
         let done = open.obey(action).await;
         if reads {
             self.lines.lend(false)?;
@@ -144,7 +140,7 @@ impl Chat {
             Other::New { name, preset, .. } => self.made(name, preset).await,
             Other::Use { name } => {
                 let name = name.join(" ");
-                match self.session.find_context(&self.config, &name).await {
+                match self.session.find_context(&name).await {
                     Ok((_, context)) => Ok(context.id),
                     Err(failure) => Err(self.with_names(&name, failure).await),
                 }
@@ -164,7 +160,7 @@ impl Chat {
         else {
             return failure;
         };
-        let contexts = match self.session.contexts(&self.config) {
+        let contexts = match self.session.contexts() {
             Ok(Some(contexts)) if !known.is_empty() => contexts,
             _ => return failure,
         };
@@ -187,7 +183,7 @@ impl Chat {
     async fn made(&self, name: String, preset: Option<String>) -> Result<String, Failure> {
         let new = match preset {
             Some(preset) => {
-                let presets = self.session.presets(&self.config).await?;
+                let presets = self.session.presets().await?;
                 let preset = Preset::find(presets, &preset).map_err(|error| match error {
                     Error::Persona(PersonaFailure::NoSuchPreset { known }) => Failure::NotFound {
                         what: format!(
@@ -203,33 +199,24 @@ impl Chat {
             }
             None => NewPersonaConversation::new(
                 name,
-                Persona::new(&*self.config.language_model.system_prompt),
+                Persona::new(&*self.session.config()?.language_model.system_prompt),
             ),
         };
-        Ok(self.session.contexts_or_make(&self.config)?.create(new).await?.id)
+        Ok(self.session.contexts_or_make()?.create(new).await?.id)
     }
 
     /// Reports a command's result. An error does not end the chat.
     fn done(&mut self, done: Outcome) -> Result<(), Failure> {
         match done {
-            Ok(exit) => {
-                if exit != Exit::Done {
-                    self.ended(exit);
-                }
-                Ok(())
-            }
-            Err(
-                failure @ (Failure::Library(_)
-                | Failure::Input { .. }
-                | Failure::NotFound { .. }
-                | Failure::Nothing { .. }),
-            ) => {
+            Ok(Exit::Done) => {}
+            Ok(exit) => self.ended(exit),
+            Err(failure @ (Failure::Io(_) | Failure::Interrupted(_))) => return Err(failure),
+            Err(failure) => {
                 output::failure(&failure);
                 self.ended(failure.code());
-                Ok(())
             }
-            Err(failure) => Err(failure),
         }
+        Ok(())
     }
 
     /// Shows the current scope, or switches to another conversation.
@@ -254,16 +241,14 @@ impl Chat {
         if let Some(warming_up) = self.warming_up.take() {
             warming_up.abort();
         }
-        let store = Arc::new(self.session.open_scope(&self.config, scope.clone()).await?);
-        let opened = self.session.conversation_from(&self.config, Arc::clone(&store), false).await;
+        let store = Arc::new(self.session.open_scope(scope.clone()).await?);
+        let opened = self.session.conversation_from(Arc::clone(&store), false).await;
         self.conversation = match opened {
             Ok(conversation) => conversation,
             // An expired context, for example, does not end the chat.
             Err(failure @ Failure::Library(Error::Persona(_))) => {
-                output::failure(&failure);
-                self.ended(failure.code());
                 self.warm_up();
-                return Ok(());
+                return self.done(Err(failure));
             }
             Err(failure) => return Err(failure),
         };

@@ -11,7 +11,7 @@ use crate::cmd::artifact::short;
 use crate::cmd::context::Open;
 use crate::cmd::named::shown::{self, context_row};
 use crate::cmd::prune::beginning;
-use crate::exit::Failure;
+use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, GOOD, WARN, object};
 
 /// How many newest messages and artifacts are shown.
@@ -22,15 +22,16 @@ const WIDTH: usize = 20;
 /// The share of the budget from which the bar warns.
 const FULL: f64 = 0.75;
 
-pub(super) async fn show(open: &Open<'_>) -> Result<(), Failure> {
+pub(super) async fn show(open: &Open<'_>) -> Outcome {
     let overview = open.conversation.overview().await?;
-    let micros = overview.cost_micros(open.config.language_model.price_per_million);
+    let micros = overview.cost_micros(open.session.config()?.language_model.price_per_million);
     let cost = money(micros);
     let scope = open.store.scope().to_string();
-    let context = open.session.context_of(open.config, open.store).await?;
+    let context = open.session.context_of(open.store).await?;
     if open.session.json {
         let row = object!("scope": scope).all_of(&overview).and("cost", &cost);
-        return Ok(output::json(&row.maybe("context", context.as_ref().map(context_row)))?);
+        output::json(&row.maybe("context", context.as_ref().map(context_row)))?;
+        return Ok(Exit::Done);
     }
     let row = |name: &str, value: String| output::line(format!("{BOLD}{name}:{BOLD:#} {value}"));
     output::line(format!("{BOLD}Context summary{BOLD:#}\n"))?;
@@ -73,7 +74,7 @@ pub(super) async fn show(open: &Open<'_>) -> Result<(), Failure> {
     output::note(
         "`context messages` and `context artifacts` show all of them; `context --help` tells more",
     );
-    Ok(())
+    Ok(Exit::Done)
 }
 
 /// The preset of the personality, and the limits of its answers.

@@ -109,7 +109,7 @@ impl Fix {
                     announce_key(&file);
                 }
             }
-            Self::CopySalt => drop(session.open(config).await?),
+            Self::CopySalt => drop(session.open().await?),
             Self::CopyVault { from, to } => {
                 let vault = fs::read(from)?;
                 let mut options = OpenOptions::new();

@@ -11,8 +11,8 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use sottovoce::Scope;
 use sottovoce::import::{
-    ConversationReport, ImportedConversation, ImportedConversations, ImportedLimits,
-    ImportedPresets, LeftOut, PassedOver, PresetReport, Refusal,
+    ConversationReport, ImportedConversation, ImportedConversations, ImportedLimits, LeftOut,
+    PassedOver, Refusal,
 };
 use sottovoce::store::Retention;
 use sottovoce_import::Reader;
@@ -57,10 +57,6 @@ pub(super) async fn import_all(
     keep(session, read(source).await?, wishes).await
 }
 
-fn is_forever(limits: &Retention) -> bool {
-    *limits == Retention::FOREVER
-}
-
 /// The sum of all results.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -90,20 +86,15 @@ pub(super) struct Total {
 /// Imports each conversation into its scope, and shows the result.
 async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishes) -> Outcome {
     let Wishes { dry_run, skip_expired, limits } = wishes;
-    let config = session.config()?;
     let is_empty = found.conversations.is_empty() && found.presets.presets.is_empty();
-    let stores = if dry_run || is_empty {
-        session.stores_or_empty(&config)?
-    } else {
-        session.stores_or_make(&config)?
-    };
+    let stores =
+        if dry_run || is_empty { session.stores_or_empty()? } else { session.stores_or_make()? };
     let mut total = Total {
-        system: found.system,
         dry_run,
         skipped_expired: if skip_expired { found.skip_expired() } else { 0 },
         passed_over: found.passed_over.total(),
         passed_over_kinds: found.passed_over.clone(),
-        ..Total::default()
+        ..Total::of(found.system)
     };
     if limits.are_wanted {
         if !dry_run && !limits.confirm(found.limits(), found.over_limits())? {
@@ -132,7 +123,11 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
     bar.finish_and_clear();
     if !found.presets.presets.is_empty() {
         // There are few, so no progress is shown.
-        let report = take_presets(&stores, found.presets, dry_run).await?;
+        let store = stores.open(Scope::Default).await?;
+        let report = match dry_run {
+            true => found.presets.preview(&store).await?,
+            false => found.presets.import_into(&store).await?,
+        };
         total.presets = report.taken;
         total.presets_already_there = report.already_there;
         total.presets_replaced = report.replaced;
@@ -144,13 +139,6 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
         understand_import(Arc::new(stores.open(scope).await?)).await;
     }
     Ok(exit)
-}
-
-/// Shows the sum of all results.
-pub(super) fn finish(session: &Session, mut total: Total, refused: &[Refusal]) -> Outcome {
-    total.refused = refused.len();
-    end(session, &total, refused)?;
-    Ok(if refused.is_empty() { Exit::Done } else { Exit::Problems })
 }
 
 /// Whether no two conversations go into one scope, where the first has to come first.
@@ -177,15 +165,6 @@ async fn take(
     let report = conversation.import_into(&store, |progress| show(progress.done)).await?;
     show(all);
     Ok(report)
-}
-
-async fn take_presets(
-    stores: &Stores<'_>,
-    presets: ImportedPresets,
-    dry_run: bool,
-) -> Result<PresetReport, Failure> {
-    let store = stores.open(Scope::Default).await?;
-    Ok(if dry_run { presets.preview(&store).await? } else { presets.import_into(&store).await? })
 }
 
 impl Total {
@@ -229,7 +208,7 @@ pub(super) fn tell_conversation(
             "removed": messages.removed, "refused": refused, "expired": report.expired,
             "snapshots": report.snapshots, "artifacts": report.artifacts, "hidden": report.hidden,
         );
-        let limits = (!is_forever(&report.limits)).then_some(report.limits);
+        let limits = (report.limits != Retention::FOREVER).then_some(report.limits);
         let left_out = Some(&report.left_out).filter(|left_out| !left_out.is_empty());
         let row = row.maybe("limits", limits).maybe("leftOut", left_out);
         let row = row.and("passedOver", &messages.passed_over.total());
@@ -257,10 +236,10 @@ pub(super) fn tell_conversation(
         words.push_str(&format!(", {WARN}expired{WARN:#}"));
     }
     if report.hidden > 0 {
-        let hidden = output::messages(usize::try_from(report.hidden).unwrap_or(usize::MAX));
+        let hidden = output::counted(report.hidden, "message");
         let limits = limits_in_words(report.limits.into());
         words.push_str(&format!("; {WARN}{hidden} hidden{WARN:#} by the limits here: {limits}"));
-    } else if !is_forever(&report.limits) {
+    } else if report.limits != Retention::FOREVER {
         words.push_str(&format!("; limits here: {}", limits_in_words(report.limits.into())));
     }
     for left_out in &report.left_out {
@@ -278,10 +257,14 @@ pub(super) fn tell_conversation(
     output::line(words)
 }
 
-fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result<()> {
+/// Shows the sum of all results.
+pub(super) fn finish(session: &Session, mut total: Total, refused: &[Refusal]) -> Outcome {
+    total.refused = refused.len();
+    let exit = Exit::of(refused.is_empty());
     if session.json {
         list_json(refused)?;
-        return output::json(total);
+        output::json(&total)?;
+        return Ok(exit);
     }
     list(refused)?;
     let mut words = format!(
@@ -319,10 +302,10 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
             limits_in_words(limits)
         ));
     }
-    Ok(())
+    Ok(exit)
 }
 
-fn verb(dry_run: bool) -> &'static str {
+pub(super) fn verb(dry_run: bool) -> &'static str {
     if dry_run { "would import" } else { "imported" }
 }
 
@@ -332,7 +315,7 @@ fn add_counted(words: &mut String, number: usize, what: &str) {
     }
 }
 
-fn add(words: &mut String, numbers: &[(usize, &str)]) {
+pub(super) fn add(words: &mut String, numbers: &[(usize, &str)]) {
     for (number, what) in numbers.iter().filter(|(number, _)| *number > 0) {
         words.push_str(&format!(", {number} {what}"));
     }

@@ -1,13 +1,12 @@
 //! Formats contexts as text and JSON.
 
-use std::io;
-
 use anstyle::Style;
 use jiff::Timestamp;
 use sottovoce::Scope;
 use sottovoce::persona::PersonaConversation;
 
-use crate::cmd::traits::{row, show_persona, with_persona};
+use crate::cmd::traits::{persona_row, row, show_persona};
+use crate::exit::{Exit, Outcome};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, Object, WARN, moment, object};
 use crate::session::Session;
 
@@ -18,17 +17,13 @@ pub(crate) fn context_row(context: &PersonaConversation) -> Object {
         "id": context.id, "scope": Scope::Named { id: context.id.clone() }.to_string(),
         "name": context.name, "preset": assigned.preset,
     );
-    with_persona(row, &assigned.persona)
-        .and("messages", &context.messages)
-        .and("createdAt", &context.created_at)
-        .and("updatedAt", &assigned.updated_at)
-        .and("lastAt", &context.last_at)
-        .and("expiresAt", &context.expires_at)
-        .and("extendedTo", &assigned.extended_to)
-        .and("deletedAt", &assigned.deleted_at)
-        .and("isActive", &context.is_active())
-        .and("isExpired", &context.is_expired)
-        .and("expiresSoon", &context.expires_soon)
+    row.all_of(&persona_row(&assigned.persona)).all_of(&object!(
+        "messages": context.messages, "createdAt": context.created_at,
+        "updatedAt": assigned.updated_at, "lastAt": context.last_at,
+        "expiresAt": context.expires_at, "extendedTo": assigned.extended_to,
+        "deletedAt": assigned.deleted_at, "isActive": context.is_active(),
+        "isExpired": context.is_expired, "expiresSoon": context.expires_soon,
+    ))
 }
 
 /// Whether a context is open, and the style of that.
@@ -75,9 +70,10 @@ pub(crate) fn expiry(session: &Session, context: &PersonaConversation) -> String
 }
 
 /// Shows all fields of a context.
-pub(crate) fn show(session: &Session, context: &PersonaConversation) -> io::Result<()> {
+pub(crate) fn show(session: &Session, context: &PersonaConversation) -> Outcome {
     if session.json {
-        return output::json(&context_row(context));
+        output::json(&context_row(context))?;
+        return Ok(Exit::Done);
     }
     let (state, style) = state(context);
     let name = output::one_line(&context.name);
@@ -91,7 +87,8 @@ pub(crate) fn show(session: &Session, context: &PersonaConversation) -> io::Resu
         row("deleted", &moment(at))?;
     }
     row("expiry", &expiry(session, context))?;
-    show_persona(&context.assigned_persona.persona)
+    show_persona(&context.assigned_persona.persona)?;
+    Ok(Exit::Done)
 }
 
 #[cfg(test)]

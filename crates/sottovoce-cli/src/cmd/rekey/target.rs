@@ -39,7 +39,7 @@ impl Target {
         let key_file = config.key_file()?;
         let old_file = EncryptionKey::read_file(&key_file)?.map(Arc::new);
         let uses_file = !matches!(config.key, ConfiguredKey::Secret { .. });
-        let mut from = session.keys(config)?;
+        let mut from = session.keys()?;
         let (to, file, plan) = match args.to_key_file {
             Some(file) => {
                 private_file::check_outside_store(&file, config)?;

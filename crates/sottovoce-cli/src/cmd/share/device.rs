@@ -6,7 +6,6 @@ use anstyle::AnsiColor;
 use jiff::Timestamp;
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
-use sottovoce::Config;
 use sottovoce_sync::{Invitation, SyncError, SyncStatus};
 
 use crate::cmd::share::credentials::Source;
@@ -48,7 +47,7 @@ enum Verb {
     Remove(RemoveArgs),
 }
 
-pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     match args.verb {
         Verb::Add(args) => add(session, args).await,
         Verb::Join(args) => join(session, args).await,
@@ -87,11 +86,10 @@ struct AddArgs {
 }
 
 async fn add(session: &Session, args: AddArgs) -> Outcome {
-    let config = session.config()?;
-    args.target.check(&config)?;
+    args.target.check(session)?;
     let syncer = syncer(session, no_remote())?;
     let invitation = syncer.invitation().await?;
-    put(&args.target, session, &config, &invitation)?;
+    put(&args.target, session, &invitation)?;
     if session.json {
         let row = object!("address": invitation.address());
         output::json(&args.target.shown(row, "code", &invitation.code()))?;
@@ -105,14 +103,9 @@ async fn add(session: &Session, args: AddArgs) -> Outcome {
 }
 
 /// Writes the code to its file, or shows it to people: as text, and on a terminal as a picture too.
-fn put(
-    target: &Target,
-    session: &Session,
-    config: &Config,
-    invitation: &Invitation,
-) -> Result<(), Failure> {
+fn put(target: &Target, session: &Session, invitation: &Invitation) -> Result<(), Failure> {
     let code = invitation.code();
-    if target.write("code", &code, config)? && !session.json {
+    if target.write("code", &code, session)? && !session.json {
         output::line(&*code)?;
         if io::stdout().is_terminal()
             && let Some(picture) = picture(&code)
@@ -252,9 +245,8 @@ struct RemoveArgs {
 }
 
 async fn remove(session: &Session, args: RemoveArgs) -> Outcome {
-    let config = session.config()?;
-    args.target.check(&config)?;
-    let syncer = syncer(session, args.credentials.remote(&config)?)?;
+    args.target.check(session)?;
+    let syncer = syncer(session, args.credentials.remote(session.config()?)?)?;
     let before = syncer.status().await?;
     let is_named = |peer: &&sottovoce_sync::DeviceStatus| {
         peer.name == args.name || peer.id.to_string() == args.name
@@ -276,14 +268,14 @@ async fn remove(session: &Session, args: RemoveArgs) -> Outcome {
     let done = report::attended(&bar, removing).await?;
     let invitation = syncer.invitation().await?;
     if session.json {
-        put(&args.target, session, &config, &invitation)?;
+        put(&args.target, session, &invitation)?;
         let row = args.target.shown(object!("removed": args.name), "code", &invitation.code());
         output::json(&row.and("rejoin", &others).and("report", &report::row(&done)))?;
-        return Ok(if done.problems.is_empty() { Exit::Done } else { Exit::Problems });
+        return Ok(Exit::of(done.problems.is_empty()));
     }
     let exit = report::show(session, &done)?;
     output::note(&output::one_line(&format!("{} is shut out; this is the new code:", args.name)));
-    put(&args.target, session, &config, &invitation)?;
+    put(&args.target, session, &invitation)?;
     if !others.is_empty() {
         output::note(&output::one_line(&format!(
             "join again with it, by `sottovoce device join`, on {}",

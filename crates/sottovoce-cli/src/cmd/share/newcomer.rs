@@ -31,7 +31,7 @@ impl Newcomer {
     /// What syncs, and the device's options.
     pub(super) fn begin(self, session: &Session) -> Result<(Syncer, DeviceOptions), Failure> {
         let conversations = conversations(session, true)?.ok_or(SyncError::NotSetUp)?;
-        let syncer = stores::syncer(conversations, self.credentials.remote(&session.config()?)?);
+        let syncer = stores::syncer(conversations, self.credentials.remote(session.config()?)?);
         let name = self.name.unwrap_or_else(host_name);
         Ok((syncer, DeviceOptions { name, selection: self.shared.selection() }))
     }

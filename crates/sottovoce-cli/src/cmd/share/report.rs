@@ -45,7 +45,6 @@ pub(super) fn bar() -> (ProgressBar, impl Fn(SyncProgress) + Send + Sync) {
 }
 
 /// A bar that shows the progress of a sync that is counted in records instead of bytes.
-#[cfg(feature = "team")]
 pub(super) fn records_bar() -> (ProgressBar, impl Fn(SyncProgress) + Send + Sync) {
     let bar = output::progress(None, "syncing");
     let shown = bar.clone();
@@ -84,7 +83,7 @@ pub(super) fn show(session: &Session, report: &SyncReport) -> Outcome {
             output::warning(&problem.to_string());
         }
     }
-    Ok(if report.problems.is_empty() { Exit::Done } else { Exit::Problems })
+    Ok(Exit::of(report.problems.is_empty()))
 }
 
 fn in_words(report: &SyncReport) -> String {

@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
     /// Goes on until Ctrl-C: soon after something was said here, and every minute while other devices are busy
     #[arg(long)]
-    watch: bool,
+    pub(super) watch: bool,
 
     /// Reads everything again that other devices have published; what is here stays
     #[arg(long, conflicts_with_all = ["watch", "mend"])]
@@ -71,13 +71,7 @@ enum Verb {
     Stop,
 }
 
-impl Args {
-    pub(crate) fn is_watching(&self) -> bool {
-        self.watch
-    }
-}
-
-pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     match args.action {
         Some(Verb::Init(args)) => init(session, args).await,
         Some(Verb::Status) => status(session).await,
@@ -89,9 +83,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 
 async fn sync(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
-    let syncer = syncer(session, args.credentials.remote(&config)?)?;
+    let syncer = syncer(session, args.credentials.remote(config)?)?;
     if args.watch {
-        return watch_store(session, &config, syncer).await;
+        return watch_store(session, config, syncer).await;
     }
     once(session, &syncer, args.from_start, args.mend).await
 }

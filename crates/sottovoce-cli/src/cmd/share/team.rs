@@ -3,7 +3,6 @@
 pub(crate) mod artifacts;
 mod link;
 mod members;
-#[cfg(feature = "team-server")]
 mod serve;
 
 use std::io::{self, Write};
@@ -11,10 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sottovoce::Scope;
 use sottovoce::config::OpenConversations;
 use sottovoce_sync::SyncError;
-use sottovoce_team::{Level, TeamError, TeamStatus, Teams};
+use sottovoce_team::{TeamError, TeamStatus, Teams};
 
 use crate::cli::whose;
 use crate::cmd::share::{conversations, report, stores};
@@ -51,7 +53,6 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    #[cfg(feature = "team-server")]
     Serve(serve::Args),
     Create(CreateArgs),
     Share(ShareArgs),
@@ -73,18 +74,12 @@ enum Verb {
 impl Args {
     /// Whether it goes on until it is stopped.
     pub(crate) fn is_server(&self) -> bool {
-        match &self.verb {
-            #[cfg(feature = "team-server")]
-            Verb::Serve(_) => true,
-            Verb::Sync(args) => args.is_watching(),
-            _ => false,
-        }
+        matches!(&self.verb, Verb::Serve(_) | Verb::Sync(SyncArgs { watch: true, .. }))
     }
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     match args.verb {
-        #[cfg(feature = "team-server")]
         Verb::Serve(args) => serve::run(session, args).await,
         Verb::Create(args) => create(session, args).await,
         Verb::Share(args) => share(session, args).await,
@@ -109,34 +104,20 @@ struct Which {
     team: Option<String>,
 }
 
-/// What a member may do with a conversation, as people write it.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum LevelArg {
-    /// Read what the others write
-    Read,
-    /// Also write and forget
-    Write,
-    /// Also let others in and shut them out
-    Manage,
+/// What a member may do with a conversation.
+const LEVELS: [&str; 3] = ["read", "write", "manage"];
+
+/// Reads a level or a role by one of its names.
+fn spelt<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    names: [&'static str; 3],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(|name| serde_json::from_value(name.into()))
 }
 
-impl From<LevelArg> for Level {
-    fn from(level: LevelArg) -> Self {
-        match level {
-            LevelArg::Read => Self::Read,
-            LevelArg::Write => Self::Write,
-            LevelArg::Manage => Self::Manage,
-        }
-    }
-}
-
-fn level_name(level: Option<Level>) -> &'static str {
-    match level {
-        Some(Level::Read) => "read",
-        Some(Level::Write) => "write",
-        Some(Level::Manage) => "manage",
-        None => "no access",
-    }
+/// The name of a level or a role.
+fn name_of(value: Option<impl Serialize>) -> String {
+    let name = serde_json::to_value(value).unwrap_or_default();
+    name.as_str().unwrap_or("no access").to_owned()
 }
 
 /// The store's teams. Never makes a key: before the first use the store is in none.
@@ -276,12 +257,6 @@ struct SyncArgs {
     artifacts: bool,
 }
 
-impl SyncArgs {
-    fn is_watching(&self) -> bool {
-        self.watch
-    }
-}
-
 async fn sync(session: &Session, args: SyncArgs) -> Outcome {
     let teams = teams(session)?;
     if args.watch {
@@ -303,7 +278,7 @@ async fn sync(session: &Session, args: SyncArgs) -> Outcome {
 fn row(status: &TeamStatus) -> Object {
     let shared = status.conversations.iter().map(|shared| {
         object!(
-            "conversation": shared.scope.to_string(), "may": level_name(shared.level),
+            "conversation": shared.scope.to_string(), "may": name_of(shared.level),
             "unread": shared.unread, "unpublished": shared.is_unpublished,
             "unfetchedArtifacts": shared.unfetched,
         )
@@ -337,7 +312,7 @@ async fn status(session: &Session) -> Outcome {
         let cells = team.conversations.iter().map(|shared| {
             [
                 Cell::new(&shared.scope.to_string()).at_most(50),
-                Cell::new(level_name(shared.level)),
+                Cell::new(&name_of(shared.level)),
                 Cell::new(if shared.is_unpublished { "changed" } else { "" }),
                 Cell::number(shared.unread),
                 Cell::number(shared.unfetched as u64),
@@ -386,10 +361,9 @@ struct ExportArgs {
 }
 
 async fn export(session: &Session, args: ExportArgs) -> Outcome {
-    let config = session.config()?;
-    private_file::check(&args.file, false, &config)?;
+    private_file::check(&args.file, session)?;
     let teams = teams(session)?;
-    let new = PrivateFile::begin(&args.file, false, &config)?;
+    let new = PrivateFile::begin(&args.file, session)?;
     let bar = output::progress(None, "exporting");
     let mut lines = io::BufWriter::new(&new.file);
     let mut failed = None;

@@ -1,30 +1,23 @@
 //! Links, as they are given and shown.
 
-use sottovoce::Config;
 use sottovoce_team::{Link, TeamError};
 
 use crate::cmd::share::{Target, given};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, object};
 use crate::session::Session;
 
 /// Writes a link to its file, or shows it.
-pub(super) fn put(
-    target: &Target,
-    session: &Session,
-    config: &Config,
-    link: &Link,
-    whose: &str,
-) -> Result<(), Failure> {
+pub(super) fn put(target: &Target, session: &Session, link: &Link, whose: &str) -> Outcome {
     let revealed = link.reveal();
-    let is_shown = target.write("link", &revealed, config)?;
+    let is_shown = target.write("link", &revealed, session)?;
     if session.json {
         output::json(&target.shown(object!("team": link.team()), "link", &revealed))?;
     } else if is_shown {
         output::line(&*revealed)?;
     }
     output::note(whose);
-    Ok(())
+    Ok(Exit::Done)
 }
 
 /// The link of an argument.

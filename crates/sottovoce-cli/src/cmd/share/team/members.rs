@@ -1,14 +1,13 @@
 //! `sottovoce team members`, `invite`, `grant` and `revoke`
 
 use sottovoce::Scope;
-use sottovoce_team::Role;
+use sottovoce_team::{Level, MemberStatus, Role};
 
 use crate::cli::whose;
 use crate::cmd::share::Target;
-use crate::cmd::share::team::link;
-use crate::cmd::share::team::{LevelArg, Which, level_name, teams};
+use crate::cmd::share::team::{LEVELS, Which, link, name_of, spelt, teams};
 use crate::exit::{Exit, Outcome};
-use crate::output::table::{self, Cell};
+use crate::output::table::Cell;
 use crate::output::{self, DIM, object};
 use crate::session::Session;
 
@@ -23,53 +22,33 @@ pub(super) struct MembersArgs {
     which: Which,
 }
 
-fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Member => "member",
-        Role::Admin => "admin",
-        Role::Owner => "owner",
-    }
-}
-
 pub(super) async fn list(session: &Session, args: MembersArgs) -> Outcome {
     let teams = teams(session)?;
     if let Some(conversation) = &args.conversation {
         let grants = teams.grants(conversation).await?;
-        let grants = grants.iter().map(|(member, level)| (member, level_name(Some(*level))));
-        if session.json {
-            for (member, may) in grants {
-                output::json(&object!("member": member, "may": may))?;
-            }
-            return Ok(Exit::Done);
-        }
-        let cells = grants.map(|(member, may)| [Cell::new(member).at_most(60), Cell::new(may)]);
-        table::show(["member", "may"], cells.collect())?;
+        let row = |(member, level): &(_, Level)| object!("member": member, "may": level);
+        session.list(&grants, row, ["member", "may"], |(member, level)| {
+            [Cell::new(member).at_most(60), Cell::new(&name_of(Some(level)))]
+        })?;
         return Ok(Exit::Done);
     }
     let members = teams.members(args.which.team.as_deref()).await?;
-    if session.json {
-        for member in &members {
-            output::json(&object!(
-                "id": member.id, "name": member.name, "role": role_name(member.role),
-                "devices": member.devices, "own": member.is_own,
-            ))?;
-        }
-        return Ok(Exit::Done);
-    }
-    let cells = members.iter().map(|member| {
-        let name = match (&member.name, member.is_own) {
-            (Some(name), true) => format!("{name} (you)"),
-            (Some(name), false) => name.clone(),
-            (None, _) => "without a name".to_owned(),
-        };
+    let row = |member: &MemberStatus| {
+        object!(
+            "id": member.id, "name": member.name, "role": member.role,
+            "devices": member.devices, "own": member.is_own,
+        )
+    };
+    session.list(&members, row, ["member", "role", "devices", "id"], |member| {
+        let name = member.name.as_deref().unwrap_or("without a name");
+        let you = if member.is_own && member.name.is_some() { " (you)" } else { "" };
         [
-            Cell::new(&name).at_most(60),
-            Cell::new(role_name(member.role)),
+            Cell::new(&format!("{name}{you}")).at_most(60),
+            Cell::new(&name_of(Some(member.role))),
             Cell::number(member.devices as u64),
             Cell::new(&member.id).style(DIM),
         ]
-    });
-    table::show(["member", "role", "devices", "id"], cells.collect())?;
+    })?;
     Ok(Exit::Done)
 }
 
@@ -89,13 +68,13 @@ pub(super) struct InviteArgs {
     #[arg(value_name = "CONVERSATION", value_parser = whose::scope)]
     conversations: Vec<Scope>,
 
-    /// What the member may do with them
-    #[arg(long, value_name = "LEVEL", default_value = "write")]
-    may: LevelArg,
+    /// What the member may do with them: read, also write and forget, or also manage who else may
+    #[arg(long, value_name = "LEVEL", default_value = "write", value_parser = spelt::<Level>(LEVELS))]
+    may: Level,
 
-    /// The member's role in the team
-    #[arg(long, value_name = "ROLE", default_value = "member")]
-    role: RoleArg,
+    /// The member's role in the team: an admin also lets members in and shuts them out, an owner also lets owners in
+    #[arg(long, value_name = "ROLE", default_value = "member", value_parser = spelt::<Role>(["member", "admin", "owner"]))]
+    role: Role,
 
     /// After how many days the link expires, at most 30
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=30))]
@@ -108,35 +87,13 @@ pub(super) struct InviteArgs {
     which: Which,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum RoleArg {
-    /// Uses what is granted, and shares own conversations
-    Member,
-    /// Also lets members in and shuts them out
-    Admin,
-    /// Also lets owners in
-    Owner,
-}
-
-impl From<RoleArg> for Role {
-    fn from(role: RoleArg) -> Self {
-        match role {
-            RoleArg::Member => Self::Member,
-            RoleArg::Admin => Self::Admin,
-            RoleArg::Owner => Self::Owner,
-        }
-    }
-}
-
 pub(super) async fn invite(session: &Session, args: InviteArgs) -> Outcome {
-    let config = session.config()?;
-    args.target.check(&config)?;
-    let (as_what, seconds) = ((args.role.into(), args.may.into()), Some(args.days * 24 * 3600));
+    args.target.check(session)?;
+    let (as_what, seconds) = ((args.role, args.may), Some(args.days * 24 * 3600));
     let team = args.which.team.as_deref();
     let link = teams(session)?.invite(team, &args.conversations, as_what, seconds).await?;
     let whose = "the link lets in one member, once: give it to nobody else";
-    link::put(&args.target, session, &config, &link, whose)?;
-    Ok(Exit::Done)
+    link::put(&args.target, session, &link, whose)
 }
 
 /// Grants a conversation to a member, and makes the link that the member needs for it
@@ -151,21 +108,19 @@ pub(super) struct GrantArgs {
     #[arg(value_name = "CONVERSATION", value_parser = whose::scope)]
     conversation: Scope,
 
-    /// What the member may do with it
-    #[arg(long, value_name = "LEVEL", default_value = "write")]
-    may: LevelArg,
+    /// What the member may do with it: read, also write and forget, or also manage who else may
+    #[arg(long, value_name = "LEVEL", default_value = "write", value_parser = spelt::<Level>(LEVELS))]
+    may: Level,
 
     #[command(flatten)]
     target: Target,
 }
 
 pub(super) async fn grant(session: &Session, args: GrantArgs) -> Outcome {
-    let config = session.config()?;
-    args.target.check(&config)?;
-    let link = teams(session)?.grant(&args.member, &args.conversation, args.may.into()).await?;
+    args.target.check(session)?;
+    let link = teams(session)?.grant(&args.member, &args.conversation, args.may).await?;
     let whose = "give the link to this member, who accepts it with `sottovoce team join`";
-    link::put(&args.target, session, &config, &link, whose)?;
-    Ok(Exit::Done)
+    link::put(&args.target, session, &link, whose)
 }
 
 const REVOKE_HELP: &str = "\
@@ -198,8 +153,7 @@ pub(super) struct RevokeArgs {
 }
 
 pub(super) async fn revoke(session: &Session, args: RevokeArgs) -> Outcome {
-    let config = session.config()?;
-    args.target.check(&config)?;
+    args.target.check(session)?;
     let teams = teams(session)?;
     let from = match &args.conversation {
         Some(conversation) => conversation.to_string(),
@@ -214,10 +168,7 @@ pub(super) async fn revoke(session: &Session, args: RevokeArgs) -> Outcome {
     let team = args.which.team.as_deref();
     let link = teams.revoke(team, &args.member, args.conversation.as_ref()).await?;
     output::note(&output::one_line(&format!("{} is shut out of {from}", args.member)));
-    if let Some(link) = link {
-        let whose =
-            "give the new link to the other members, who accept it with `sottovoce team join`";
-        link::put(&args.target, session, &config, &link, whose)?;
-    }
-    Ok(Exit::Done)
+    let Some(link) = link else { return Ok(Exit::Done) };
+    let whose = "give the new link to the other members, who accept it with `sottovoce team join`";
+    link::put(&args.target, session, &link, whose)
 }

@@ -11,12 +11,11 @@ use sottovoce_team_api::{NotASecret, Secret};
 use sottovoce_team_server::{
     DatabaseOptions, Limits, Team, listen, listen_plain, listen_tls, open_database, serve,
 };
-use tokio_util::sync::CancellationToken;
 
+use crate::cmd::servers;
 use crate::cmd::share::address;
 use crate::cmd::share::credentials::Source;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::interrupt::Interrupt;
+use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
@@ -81,7 +80,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         Some(folder) => folder.clone(),
         None => default_data()?,
     };
-    let credentials = args.credentials.read(&config)?;
+    let credentials = args.credentials.read(config)?;
     let named = args.database.as_deref().or(credentials.get(&["DATABASE_URL"]));
     let database = match named {
         Some(database) => database.to_owned(),
@@ -99,7 +98,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
                 .map_err(|error| Failure::input(error, "name a folder with --objects"))?
         }
     };
-    let objects = args.credentials.remote(&config)?(&objects)?;
+    let objects = args.credentials.remote(config)?(&objects)?;
     let given = credentials.get(&["OPERATOR_TOKEN"]);
     let operator = match given {
         Some(token) => token.parse().map_err(|error: NotASecret| {
@@ -128,19 +127,10 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
             None => output::line(&*Link::start(url, operator.clone()).reveal())?,
         }
     }
-    let stop = CancellationToken::new();
-    let serving = serve(listening, team, Some(operator), Limits::default(), stop.clone());
-    tokio::pin!(serving);
-    let mut interrupt = Interrupt::listen()?;
-    tokio::select! {
-        _ = interrupt.heard() => {
-            output::note("ending; requests in progress are answered");
-            stop.cancel();
-            serving.await;
-            Ok(Exit::Interrupted)
-        }
-        () = &mut serving => Ok(Exit::Done),
-    }
+    let limits = Limits::default();
+    let serve = |stop| serve(listening, team, Some(operator), limits, stop);
+    let ((), exit) = servers::until_stopped(serve).await?;
+    Ok(exit)
 }
 
 fn default_data() -> Result<PathBuf, Failure> {
