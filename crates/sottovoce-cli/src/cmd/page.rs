@@ -116,7 +116,7 @@ pub(crate) async fn listen(
         let checks = async move { doctor::checks(&session).await.into_iter().map(check).collect() };
         Box::pin(checks) as std::pin::Pin<Box<dyn Future<Output = Vec<Check>> + Send>>
     });
-    let mut page = page
+    let page = page
         .hosts(hosts.chain(allow_host))
         .advice(advice)
         .checks(checks)
@@ -124,9 +124,10 @@ pub(crate) async fn listen(
     let (certificate, key) = (config.page.tls_certificate.as_ref(), config.page.tls_key.as_ref());
     let _pair = servers::certificate("Page", certificate, key)?;
     #[cfg(feature = "https")]
-    if let Some((certificate, key)) = _pair {
-        page = page.tls(certificate, key);
-    }
+    let page = match _pair {
+        Some((certificate, key)) => page.tls(certificate, key),
+        None => page,
+    };
     page.listen(address).await.map_err(|error| failure(&error))
 }
 
@@ -145,6 +146,7 @@ fn failure(error: &PageError) -> Failure {
             "set Page.Token, Page.TlsCertificate and Page.TlsKey, and name this machine with --allow-host; or listen on 127.0.0.1"
         }
         PageError::Address { .. } => servers::TAKEN,
+        #[cfg(feature = "https")]
         PageError::Tls(_) => {
             "name the certificate and its key, both in PEM, in Page.TlsCertificate and Page.TlsKey"
         }
