@@ -43,24 +43,30 @@ impl PersonaRegistry {
         }
         let today = Made::Daily(now.date().to_string());
         let before = self.names().await?;
-        let (mut made, mut unread) = (Vec::new(), 0);
+        let (mut made, mut unread, mut is_first) = (Vec::new(), 0, true);
         for (scope, store, range) in stores {
             let name = BackupName::of(today.clone(), &scope)?;
             if before.contains(&name) {
+                is_first = false;
                 continue;
             }
+            let before = forgotten(&store).await?;
             match self.write(&name, &store, range).await {
                 Err(error) if is_anothers(&error) => continue,
                 lacking => unread += lacking?,
             }
-            made.push(name);
+            // What was forgotten while it was written may be in it, and was deleted from those that were there.
+            match forgotten(&store).await? == before {
+                true => made.push(name),
+                false => self.delete_all(vec![name]).await?,
+            }
         }
         if made.is_empty() {
             return Ok((made, 0));
         }
-        // If settings cannot be read, only older backups hold them.
+        // If settings cannot be read, only older backups hold them. What an earlier run of today could not read is not known here.
         unread += listed.unreadable.len();
-        if unread == 0 {
+        if unread == 0 && is_first {
             // By name, not by time: a wrong clock then deletes no more, and never the newest backup.
             let daily =
                 |name: &BackupName| matches!(name.made, Made::Daily(_)) && name.made != today;
@@ -131,8 +137,14 @@ impl PersonaRegistry {
 
     async fn delete_all(&self, names: Vec<BackupName>) -> Result<()> {
         let files = self.files()?;
-        blocking(move || files.delete(&names)).await
+        let names: Vec<_> = names.iter().map(BackupName::file_name).collect();
+        blocking(move || Ok(files.delete(&names))).await.map(drop)
     }
+}
+
+/// How many numbers of a conversation are forgotten.
+async fn forgotten(store: &FileConversationStore) -> Result<u64> {
+    store.read_with(|reader| Ok(reader.newest()?.erased.count())).await
 }
 
 /// The number of files in a conversation's folder that its backup does not include.

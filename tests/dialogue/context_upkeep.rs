@@ -280,3 +280,34 @@ async fn a_conversation_that_is_kept_for_ever_says_no_date_in_a_hundred_years() 
     let stats = registry.store(&week).await.unwrap().stats().await.unwrap();
     assert_eq!(stats.expires_in, Some(7 * 24 * 3600 * 1000));
 }
+
+#[tokio::test]
+async fn no_later_write_deletes_the_backups_that_were_made_after_a_forgetting() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let mut limits = PersonaLimits::default();
+    limits.remove_after_days = 0;
+    let registry = registry(root.path(), &clock).limits(limits);
+    let id = make(&registry, &clock).await;
+    say(&registry, &id, &clock).await;
+    let store = registry.open(&id).await.unwrap();
+    store.forget(&[1..=1]).await.unwrap();
+    let daily = registry.maintain().await.unwrap().backups;
+    for _ in 0..200 {
+        say(&registry, &id, &clock).await;
+    }
+    assert!(daily.len() == 1 && daily[0].exists());
+    // Its last backup is not taken for one that holds what was forgotten.
+    let removed = registry.remove(&id).await.unwrap();
+    assert!(removed.exists() && daily[0].exists());
+    let anew = tempfile::tempdir().unwrap();
+    let path = anew.path().to_owned();
+    let key = || EncryptionKey::from_secret(SECRET).unwrap();
+    let open: OpenStore = Box::new(move |scope| {
+        let (options, path) = (StoreOptions::new(key()).scope(scope), path.clone());
+        Box::pin(async move { options.open(path).await })
+    });
+    Backup::new(removed).key(key()).import(open, |_| {}, |_| {}).await.unwrap();
+    let there = PersonaRegistry::new(anew.path(), StoreOptions::new(key()));
+    assert_eq!(there.get(&id).await.unwrap().messages, 201);
+}

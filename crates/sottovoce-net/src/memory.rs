@@ -1,5 +1,6 @@
 //! The memory for bodies: of requests until they are handled, and of answers until they are sent
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,21 +10,25 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// One permit is this many bytes.
 const UNIT: usize = 1 << 10;
 /// A body of so many bytes needs none: the number of connections limits those.
 const SMALL: usize = 64 << 10;
+/// Larger allocations than this are mapped by themselves, and given back to the system when they are freed, whatever was freed
+/// before: glibc's DEFAULT_MMAP_THRESHOLD_MAX. Of smaller ones it may keep one for each thread.
+const MAPPED: usize = 32 << 20;
 
 /// The memory for the bodies that are not small, of all requests and answers of a server.
 #[derive(Debug, Clone)]
 pub struct Memory(Arc<Semaphore>);
 
 /// The memory of a body, and the body if it was read. It is wiped and given back once nobody has the bytes any more.
-#[derive(Debug)]
+/// `Debug` does not show them.
+#[derive(Default)]
 pub struct Held {
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: Vec<u8>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -67,7 +72,7 @@ impl Memory {
     /// # Errors
     /// [`ReadError::Busy`].
     pub fn take(&self, bytes: usize) -> Result<Held, ReadError> {
-        let mut held = Held { bytes: Zeroizing::default(), permit: None };
+        let mut held = Held::default();
         self.reserve(&mut held, bytes)?;
         Ok(held)
     }
@@ -91,17 +96,18 @@ impl Memory {
         if body.size_hint().lower() > most as u64 {
             return Err(ReadError::TooLong);
         }
-        let mut filling = Filling::new(self);
+        let room = body.size_hint().upper().and_then(|upper| usize::try_from(upper).ok());
+        let mut held = Held::with_room(room.map_or(most, |room| room.min(most)))?;
         while let Some(frame) = body.frame().await {
             let Ok(piece) = frame.map_err(|_| ReadError::Incomplete)?.into_data() else {
                 continue;
             };
-            if filling.length + piece.len() > most {
+            if held.len() + piece.len() > most {
                 return Err(ReadError::TooLong);
             }
-            filling.push(&piece)?;
+            self.add(&mut held, &piece)?;
         }
-        Ok(filling.end())
+        Ok(held)
     }
 
     /// Reads exactly so many bytes, which must arrive within `time`.
@@ -115,17 +121,24 @@ impl Memory {
         R: AsyncRead + Unpin,
     {
         let read = async {
-            let mut filling = Filling::new(self);
+            let mut held = Held::with_room(length)?;
             let mut piece = Zeroizing::new(vec![0; length.min(SMALL)]);
-            while filling.length < length {
-                let most = piece.len().min(length - filling.length);
+            while held.len() < length {
+                let most = piece.len().min(length - held.len());
                 let read = from.read(piece.get_mut(..most).unwrap_or_default()).await;
                 let read = read.ok().filter(|read| *read > 0).ok_or(ReadError::Incomplete)?;
-                filling.push(piece.get(..read).unwrap_or_default())?;
+                self.add(&mut held, piece.get(..read).unwrap_or_default())?;
             }
-            Ok(filling.end())
+            Ok(held)
         };
         tokio::time::timeout(time, read).await.unwrap_or(Err(ReadError::TooSlow))
+    }
+
+    /// Adds what came to a body, whose memory is counted by that and not by what was announced: who sends nothing takes none.
+    fn add(&self, held: &mut Held, piece: &[u8]) -> Result<(), ReadError> {
+        self.reserve(held, held.len() + piece.len())?;
+        held.bytes.extend_from_slice(piece);
+        Ok(())
     }
 
     /// Takes permits for so many bytes in all.
@@ -145,52 +158,33 @@ impl Memory {
     }
 }
 
-/// A body that arrives. Memory is taken for what came, not for what was announced: who sends nothing holds nothing.
-struct Filling<'a> {
-    memory: &'a Memory,
-    held: Held,
-    /// One that grew would be copied over and over, and its copies stay in memory.
-    parts: Vec<Zeroizing<Vec<u8>>>,
-    length: usize,
-}
-
-impl<'a> Filling<'a> {
-    fn new(memory: &'a Memory) -> Self {
-        let held = Held { bytes: Zeroizing::default(), permit: None };
-        Self { memory, held, parts: Vec::new(), length: 0 }
-    }
-
-    fn push(&mut self, mut piece: &[u8]) -> Result<(), ReadError> {
-        self.length += piece.len();
-        self.memory.reserve(&mut self.held, self.length)?;
-        while !piece.is_empty() {
-            if self.parts.last().is_none_or(|part| part.len() == part.capacity()) {
-                let room = if self.parts.is_empty() { piece.len() } else { SMALL };
-                self.parts.push(Zeroizing::new(Vec::with_capacity(room)));
-            }
-            if let Some(part) = self.parts.last_mut() {
-                let fits = piece.len().min(part.capacity() - part.len());
-                let (now, later) = piece.split_at(fits);
-                part.extend_from_slice(now);
-                piece = later;
-            }
-        }
-        Ok(())
-    }
-
-    fn end(mut self) -> Held {
-        self.held.bytes = Zeroizing::new(Vec::with_capacity(self.length));
-        for part in self.parts {
-            self.held.bytes.extend_from_slice(&part);
-        }
-        self.held
-    }
-}
-
 impl Held {
+    /// With room for so many bytes, which takes memory once it is written: one that grew would be copied over and over, and its
+    /// copies stay in memory.
+    fn with_room(bytes: usize) -> Result<Self, ReadError> {
+        let mut held = Self::default();
+        let room = if bytes > SMALL { bytes.max(MAPPED + 1) } else { bytes };
+        held.bytes.try_reserve_exact(room).map_err(|_| ReadError::Busy)?;
+        Ok(held)
+    }
+
     /// Wipes the bytes, and keeps the memory for what was made of them.
     pub fn clear(&mut self) {
-        self.bytes = Zeroizing::default();
+        // What was announced and did not come was never written: wiping it would take the memory that it did not.
+        self.bytes.as_mut_slice().zeroize();
+        self.bytes = Vec::new();
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("bytes", &self.bytes.len()).finish_non_exhaustive()
     }
 }
 

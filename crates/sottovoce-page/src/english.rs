@@ -96,7 +96,7 @@ texts! {
     NO_COPIES = "There is no other copy of it in this store.";
     ORIGINAL = "Restored from"; RESTORED_COPIES = "Restored copies"; IN_SNAPSHOTS = "In snapshots";
     IN_SUMMARIES = "In summaries"; ARTIFACTS = "Artifacts";
-    BACKUPS_STAY = "Exports and backups that were made before are not known here.";
+    BACKUPS_STAY = "Exports and backups that you made before are not known here.";
     FORGET_THIS = "Forget this message…"; ARTIFACT = "Artifact"; SIZE = "Size"; STORED = "Stored";
     REFERENCE = "Reference"; SAVE_FILE = "Save as a file"; NEXT_LINES = "Next lines";
     NOT_TEXT = "This is not text, so it is not shown.";
@@ -126,7 +126,7 @@ texts! {
     EXPORT_HELP = "The file is not sealed: whoever has it can read it.";
     EXPORT_JSON = "Export everything (JSON)"; EXPORT_MARKDOWN = "Export to read (Markdown)";
     WHAT_WILL_GO = "What will go"; WHAT_STAYS = "What stays";
-    STAYS_BACKUPS = "Backups and exports that were made before.";
+    STAYS_BACKUPS = "Backups and exports that you made before.";
     STAYS_ELSEWHERE = "What other programs, model servers and devices that are not connected have copied.";
     STAYS_CONTEXT = "The context itself, with its name, its personality and its limits.";
     I_AM_SURE = "I have read this, and want it"; FORGET_FOR_EVER = "Forget for ever";
@@ -141,7 +141,7 @@ texts! {
     GOES_EMPTIED = "hold nothing else, and go";
     GOES_CLOSED = "cannot be read, and never will be";
     GOES_SUMMARIES = "made of these messages";
-    GOES_ARTIFACTS = "that only these messages refer to";
+    GOES_ARTIFACTS = "that only these messages refer to"; GOES_BACKUPS = "of this conversation; the next one is made without";
     GOES_TITLE = "The title that the model proposed.";
     GOES_DESCRIPTION = "Title, tags and notes of the conversation.";
     GOES_FOLDER = "The empty conversation with its folder.";
@@ -202,6 +202,7 @@ pub(crate) const NUMBERS_GONE: Noun = ("number recorded as gone", "numbers recor
 pub(crate) const SNAPSHOTS: Noun = ("snapshot", "snapshots");
 pub(crate) const SUMMARIES: Noun = ("summary", "summaries");
 pub(crate) const ARTIFACTS_COUNTED: Noun = ("artifact", "artifacts");
+pub(crate) const BACKUPS_COUNTED: Noun = ("daily backup", "daily backups");
 pub(crate) const DAY: Noun = ("day", "days");
 pub(crate) const HOUR: Noun = ("hour", "hours");
 pub(crate) const MINUTE: Noun = ("minute", "minutes");

@@ -41,6 +41,18 @@ pub(crate) struct Asked<'a> {
     pub(crate) body: &'a Bytes,
 }
 
+/// A changed body, with the original, whose memory is counted until the model server has the changed one.
+struct Spliced {
+    changed: Vec<u8>,
+    _original: Bytes,
+}
+
+impl AsRef<[u8]> for Spliced {
+    fn as_ref(&self) -> &[u8] {
+        &self.changed
+    }
+}
+
 impl OpenScope {
     /// Seals the newest utterance, or finds it if it is sealed already, and adds to the request what was said before.
     ///
@@ -91,7 +103,10 @@ impl OpenScope {
         let (splices, tokens) = additions.splices(&asked, settings.move_time);
         let body = match splices.is_empty() {
             true => asked.body.clone(),
-            false => spliced(asked.body, splices).into(),
+            false => Bytes::from_owner(Spliced {
+                changed: spliced(asked.body, splices),
+                _original: asked.body.clone(),
+            }),
         };
         let newest = known.turns.get(newest);
         let receipt = Receipt {

@@ -44,7 +44,7 @@ pub(crate) async fn run(
         Ok(())
     }));
     let mut served = serve(&mut incoming, &mut writer, connection, &agent, &rooms, &stop).await;
-    if served.is_ok() && reading.is_finished() {
+    if served.is_ok() && incoming.is_closed() {
         served = reading.await.unwrap_or(Ok(()));
     }
     if served.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) {

@@ -76,16 +76,30 @@ impl BackupFiles {
         Ok(names)
     }
 
-    /// Those of a conversation.
-    pub(crate) fn of(&self, scope: &Scope) -> Result<Vec<BackupName>> {
+    /// The names of the daily ones of a conversation.
+    pub(crate) fn daily_of(&self, scope: &Scope) -> Result<Vec<String>> {
         let Scope::Named { .. } = scope else { return Ok(Vec::new()) };
         let own = scope.folder()?.pop();
         let mut names = self.list()?;
-        names.retain(|name| name.folder == own);
-        Ok(names)
+        names.retain(|name| matches!(name.made, Made::Daily(_)) && name.folder == own);
+        Ok(names.iter().map(BackupName::file_name).collect())
     }
 
-    pub(crate) fn delete(&self, names: &[BackupName]) -> Result<()> {
-        names.iter().try_for_each(|name| self.0.remove(&name.file_name()))
+    /// Deletes as many of them as it can, durably. Returns how many.
+    pub(crate) fn delete(&self, names: &[String]) -> usize {
+        let remove = |name: &&String| match self.0.remove(name) {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(%error, "could not delete a backup");
+                false
+            }
+        };
+        let deleted = names.iter().filter(remove).count();
+        if deleted > 0
+            && let Err(error) = self.0.sync()
+        {
+            tracing::warn!(%error, "deleted backups may come back after a power failure");
+        }
+        deleted
     }
 }

@@ -94,6 +94,7 @@ async fn forget_once(
         numbers: numbers.count(),
         removed,
         snapshots: withdrawal.count,
+        backups: 0,
         left: Vec::new(),
         plan,
     })

@@ -44,7 +44,7 @@ pub struct ForgetPlan {
     pub proposed_title: bool,
     /// The artifacts that are deleted.
     pub artifacts: Vec<String>,
-    /// The backups that the store has made of this conversation by itself: files in the folder of backups.
+    /// The daily backups that the store has made of this conversation: files in the folder of backups.
     pub backups: Vec<String>,
     /// Whether the title, tags, notes and costs are removed: only with the whole conversation.
     pub description: bool,
@@ -187,6 +187,8 @@ pub struct ForgetReport {
     pub removed: Vec<u64>,
     /// From how many snapshots messages were removed. Empty ones were deleted.
     pub snapshots: usize,
+    /// How many daily backups of the conversation were deleted. Those in the plan that could not be are still there.
+    pub backups: usize,
     /// Files with a forgotten number that do not open and may be something else. They stay, are never read, and can
     /// be removed by hand.
     pub left: Vec<Finding>,

@@ -259,7 +259,7 @@ async fn a_change_of_keys_that_is_gone_on_with_seals_nothing_under_a_key_that_a_
 }
 
 #[tokio::test]
-async fn a_repair_that_is_broken_off_and_done_again_puts_a_record_back_for_good() {
+async fn a_repair_that_is_broken_off_and_done_again_makes_a_head_for_good() {
     async fn repair(root: &Arc<dyn Directory>) {
         if let Ok(store) = open(root, &Scope::Default).await {
             // It may be killed.
@@ -274,7 +274,7 @@ async fn a_repair_that_is_broken_off_and_done_again_puts_a_record_back_for_good(
             for _ in 1..=3 {
                 assert!(told.append(&store, 1).await);
             }
-            disk.rename("_0002_user", "user", "tool");
+            disk.rename("head", "head", "heap");
             let (root, process) = Process::on(&disk, Fault::Killed, first);
             repair(&root).await;
             fault = process.fault();
@@ -286,7 +286,11 @@ async fn a_repair_that_is_broken_off_and_done_again_puts_a_record_back_for_good(
                 let store = open(&root, &Scope::Default).await.unwrap();
                 let there = store.read_seqs(0..=u64::MAX).await.unwrap().messages.len();
                 let again = process.fault();
-                assert_eq!(there, 3, "{fault:?} at {first}, {again:?} at {second}, {luck:?}");
+                let context = format!("{fault:?} at {first}, {again:?} at {second}, {luck:?}");
+                assert_eq!(there, 3, "{context}");
+                let findings = store.verify(|_| {}).await.unwrap().findings;
+                let others = findings.iter().filter(|found| found.file.as_deref() != Some("heap"));
+                assert_eq!(others.count(), 0, "{context}: {findings:?}");
             }
             process.fault()
         })

@@ -38,8 +38,10 @@ pub(crate) fn carry_out(
         unread.clear();
     }
     forgotten.left.append(&mut unread);
-    let left = committer.folder.backups.of(&committer.folder.scope).unwrap_or_default();
-    forgotten.left.extend(left.iter().map(|name| FindingKind::Leftover.in_file(name.file_name())));
+    // Listed anew: another process may have made one meanwhile. They may be on a disk that is not there now; nobody waits for it.
+    let backups = &committer.folder.backups;
+    let names = backups.daily_of(&committer.folder.scope).unwrap_or_default();
+    forgotten.backups = backups.delete(&names);
     forgotten.snapshots = withdrawn;
     forgotten.plan = plan;
     tracing::info!(removed = forgotten.removed.len(), "forgot");
@@ -142,20 +144,7 @@ fn erase_surveyed(
 fn settle(committer: &Committer<'_>, tail: &mut Tail, refs: &MessageRefs) -> Result<()> {
     let committer = &committer.with_reserve();
     import_tombstones::note(committer, tail, &refs.tombstones)?;
-    artifacts::delete(committer, tail, refs.moved.iter().map(String::as_str))?;
-    if !refs.wanted.is_empty() {
-        delete_backups(committer.folder);
-    }
-    Ok(())
-}
-
-/// Deletes the backups that the store has made of this conversation, which hold the words. The next ones are made without. They may
-/// be on a disk that is not there now; nobody waits for it.
-fn delete_backups(folder: &Folder) {
-    let deleted = folder.backups.of(&folder.scope).and_then(|names| folder.backups.delete(&names));
-    if let Err(error) = deleted {
-        tracing::warn!(%error, "could not delete the backups of what is forgotten");
-    }
+    artifacts::delete(committer, tail, refs.moved.iter().map(String::as_str))
 }
 
 /// Finishes forgettings whose writer was interrupted, and removes forgotten files that came back.

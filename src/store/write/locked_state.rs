@@ -1,7 +1,6 @@
 //! The state of a conversation for the holder of its lock, who has the newest tail. Nothing here waits.
 
 use crate::error::Result;
-use crate::store::folder::backup_files::BackupName;
 use crate::store::folder::{Folder, snapshot_files};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
@@ -113,8 +112,7 @@ impl CurrentState for LockedState<'_> {
 
     fn backups(&self) -> Vec<String> {
         let folder = &self.reader.folder;
-        let names = folder.backups.of(&folder.scope).unwrap_or_default();
-        names.iter().map(BackupName::file_name).collect()
+        folder.backups.daily_of(&folder.scope).unwrap_or_default()
     }
 }
 

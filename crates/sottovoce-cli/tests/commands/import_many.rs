@@ -127,23 +127,6 @@ fn no_plain_copy_of_a_database_ever_has_a_name() {
 }
 
 #[test]
-fn the_rest_of_a_killed_import_is_reported_and_removed() {
-    let home = Home::new();
-    home.keep(&["x"]);
-    let temporary = home.path().join("tmp");
-    let left = temporary.join("sottovoce-0123456789abcdef");
-    std::fs::create_dir_all(&left).unwrap();
-    std::fs::write(left.join("copy"), "plain words").unwrap();
-    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&left, private).unwrap();
-    let doctor = || out(&home.command(&["doctor"]).env("TMPDIR", &temporary).output().unwrap());
-    assert!(doctor().contains("sottovoce-0123456789abcdef"), "{}", doctor());
-    let taken = import(&home, &["import", "chorus", &fixtures("chorus")]);
-    assert_eq!(code(&taken), 0, "{}", err(&taken));
-    assert!(!doctor().contains("sottovoce-0123456789abcdef"));
-}
-
-#[test]
 fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
     let home = Home::new();
     let folder = fixtures("chorus");

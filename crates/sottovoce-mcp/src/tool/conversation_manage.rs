@@ -99,6 +99,8 @@ pub(super) struct Along {
     summaries: usize,
     /// Deleted artifacts.
     artifacts: usize,
+    /// Deleted daily backups, which held the messages.
+    backups: usize,
 }
 
 impl Along {
@@ -112,6 +114,7 @@ impl Along {
             snapshots_deleted: plan.deleted_snapshots.len(),
             summaries: plan.summaries,
             artifacts: plan.artifacts.len(),
+            backups: forgotten.backups,
         }
     }
 }

@@ -139,6 +139,7 @@ fn list(plan: &ForgetPlan) -> Markup {
         (plan.closed_snapshots.len() as u64, en::SNAPSHOTS, en::GOES_CLOSED),
         (plan.summaries as u64, en::SUMMARIES, en::GOES_SUMMARIES),
         (plan.artifacts.len() as u64, en::ARTIFACTS_COUNTED, en::GOES_ARTIFACTS),
+        (plan.backups.len() as u64, en::BACKUPS_COUNTED, en::GOES_BACKUPS),
     ];
     html! {
         ul.plan {

@@ -255,6 +255,8 @@ async fn without_memory_for_a_body_the_client_is_asked_to_come_back() {
         owner.token
     );
     first.send(head.as_bytes()).await.unwrap();
+    // What came holds memory, not what was announced.
+    first.send(&[b' '; 800_000]).await.unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
     let busy = owner.call_bytes("POST", &path, &vec![b' '; 900_000]).await;
     assert_eq!((busy.status, busy.header("retry-after")), (503, Some("1")));

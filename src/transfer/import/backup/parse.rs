@@ -1,5 +1,6 @@
 //! Parses an export in a stream, so that it need not fit into memory. The contents of artifacts are read in pieces.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Read};
 use std::marker::PhantomData;
@@ -139,9 +140,11 @@ struct Conversation<'s, 'a>(&'s mut Sink<'a>);
 impl<'de> Part<'de> for Conversation<'_, '_> {
     fn object<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
         let Self(sink) = self;
-        let mut begun = Some(Head::default());
+        let (mut begun, mut needed) =
+            (Some(Head::default()), HashSet::from(["scope", "lastSeq", "profile"]));
         while let Some(name) = map.next_key::<String>()? {
             if let Some(head) = &mut begun {
+                needed.remove(name.as_str());
                 match name.as_str() {
                     "scope" => head.scope = map.next_value()?,
                     "lastSeq" => head.last_seq = map.next_value()?,
@@ -152,7 +155,7 @@ impl<'de> Part<'de> for Conversation<'_, '_> {
                     }
                     "imports" => head.imports = Some(decoded(&map.next_value::<String>()?)?),
                     "records" => {
-                        let whole = begun.take().filter(|head| !head.scope.is_empty());
+                        let whole = begun.take().filter(|_| needed.is_empty());
                         let whole = whole.ok_or_else(|| M::Error::custom("no head"))?;
                         sink.give(|to| to.begin(whole))?;
                         let take = |to: &mut Receiver, row: Row| to.record(row.record()?);

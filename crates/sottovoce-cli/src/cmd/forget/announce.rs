@@ -53,7 +53,7 @@ fn also(plan: &ForgetPlan) -> Vec<String> {
         (plan.deleted_snapshots.len(), "delete", "snapshot"),
         (plan.closed_snapshots.len(), "record as unreadable", "snapshot"),
         (plan.artifacts.len(), "delete", "artifact"),
-        (plan.backups.len(), "delete", "backup of it"),
+        (plan.backups.len(), "delete", "daily backup"),
     ];
     let parts = parts.iter().filter(|(number, ..)| *number > 0);
     let mut also: Vec<String> = parts
@@ -127,10 +127,16 @@ pub(crate) fn done(forgotten: &ForgetReport) {
     if !plan.artifacts.is_empty() {
         output::note(&format!("deleted {} for ever", all(plan.artifacts.len(), "artifact")));
     }
-    if !plan.backups.is_empty() {
+    if forgotten.backups > 0 {
         output::note(&format!(
-            "deleted {} that held it; the next daily backup is made without",
-            all(plan.backups.len(), "backup")
+            "deleted {} that held it; the next one is made without",
+            all(forgotten.backups, "daily backup")
+        ));
+    }
+    if forgotten.backups < plan.backups.len() {
+        output::warning(&format!(
+            "not all daily backups could be deleted, and they may hold it: {}",
+            plan.backups.join(", ")
         ));
     }
     if gone > 0 && !plan.is_whole() {
@@ -150,7 +156,7 @@ pub(crate) fn json(forgotten: &ForgetReport) -> io::Result<()> {
         // How many snapshots were changed and deleted.
         "snapshots": forgotten.snapshots, "snapshotsDeleted": plan.deleted_snapshots.len(),
         "summaries": plan.summaries, "artifacts": plan.artifacts.len(),
-        "backups": plan.backups.len(),
+        "backups": forgotten.backups,
         "left": FindingRow::all(&forgotten.left),
     ))
 }
