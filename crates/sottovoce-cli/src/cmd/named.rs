@@ -188,11 +188,15 @@ pub(crate) async fn list_contexts(session: &Session, args: &ListArgs, how: &str)
     let names = ["id", "name", "messages", "expires", "state"];
     session.list(shown, context_row, names, |context| {
         let (state, style) = state(context);
+        let expires = match context.assigned_persona.persona.is_lasting() {
+            true => "never".to_owned(),
+            false => relative(context.expires_at, now),
+        };
         [
             Cell::new(&context.id),
             Cell::new(&context.name).at_most(20),
             Cell::number(context.messages),
-            Cell::new(&relative(context.expires_at, now)).style(urgency(context)),
+            Cell::new(&expires).style(urgency(context)),
             Cell::new(state).style(style),
         ]
     })?;

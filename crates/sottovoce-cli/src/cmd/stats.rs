@@ -87,7 +87,11 @@ fn kept(stats: &Stats) -> String {
     let messages = stats.retention.max_messages.map(|most| limit(most.get()));
     let ttl = stats.retention.ttl_seconds.map(|ttl| format!("for {}", duration(ttl.get())));
     let both: Vec<String> = [messages, ttl].into_iter().flatten().collect();
-    if both.is_empty() { "everything, for ever".to_owned() } else { both.join(", ") }
+    match stats.expires_at {
+        _ if !both.is_empty() => both.join(", "),
+        None => "everything, for ever".to_owned(),
+        Some(_) => "everything, until it expires".to_owned(),
+    }
 }
 
 fn expiry(stats: &Stats) -> String {

@@ -237,7 +237,7 @@ pub(super) fn backups(report: &mut Report, config: &Config, root: &Path, now: Ti
         true => report.warn(
             "backup",
             what,
-            "sottovoce cleanup contexts",
+            "sottovoce cleanup",
             Fix::by_hand("it is made by what runs every day"),
         ),
         false => report.good("backup", what),

@@ -64,6 +64,9 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
 
 /// When it expires or expired, relative and absolute.
 pub(crate) fn expiry(session: &Session, context: &PersonaConversation) -> String {
+    if context.assigned_persona.persona.is_lasting() {
+        return "never expires".to_owned();
+    }
     let now = session.clock().now().timestamp();
     let verb = if context.is_expired { "expired" } else { "expires" };
     format!("{verb} {} ({})", relative(context.expires_at, now), moment(context.expires_at))
