@@ -201,7 +201,7 @@ async fn a_context_lives_from_its_making_to_its_deletion() {
     assert_eq!(deleted["deletedCount"], 1);
     let along = json!({
         "originals": 0, "copies": 0, "overLimits": 0, "snapshots": 0, "snapshotsDeleted": 0,
-        "summaries": 0, "artifacts": 0,
+        "summaries": 0, "artifacts": 0, "backups": 0,
     });
     assert_eq!(deleted["along"], along);
     let clear = json!({ "action": "clear", "contextId": id });
