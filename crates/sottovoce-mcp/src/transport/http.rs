@@ -60,7 +60,8 @@ impl Admission {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Those of connections: 10 seconds for a head, 30 for a body, 2 to end, and at most 16 from one address that have not shown the token.
+    /// Those of connections: 10 seconds for a head, 30 for a body, 2 to end. A client that asks much at once opens a connection for each
+    /// request, so that as many of one address as of all may not have asked anything yet.
     pub net: sottovoce_net::Limits,
     /// The most sessions: 256. One more ends the session that has been idle longest.
     pub sessions: usize,
@@ -71,7 +72,6 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let mut net = sottovoce_net::Limits::default();
-        net.strangers_from_one_address = 16;
         net.head = Duration::from_secs(10);
         net.body = Duration::from_secs(30);
         net.grace = Duration::from_secs(2);
