@@ -50,13 +50,13 @@ impl PersonaRegistry {
                 is_first = false;
                 continue;
             }
-            let before = forgotten(&store).await?;
+            let known = forgotten(&store).await?;
             match self.write(&name, &store, range).await {
                 Err(error) if is_anothers(&error) => continue,
                 lacking => unread += lacking?,
             }
             // What was forgotten while it was written may be in it, and was deleted from those that were there.
-            match forgotten(&store).await? == before {
+            match forgotten(&store).await? == known {
                 true => made.push(name),
                 false => self.delete_all(vec![name]).await?,
             }
@@ -67,14 +67,7 @@ impl PersonaRegistry {
         // If settings cannot be read, only older backups hold them. What an earlier run of today could not read is not known here.
         unread += listed.unreadable.len();
         if unread == 0 && is_first {
-            // By name, not by time: a wrong clock then deletes no more, and never the newest backup.
-            let daily =
-                |name: &BackupName| matches!(name.made, Made::Daily(_)) && name.made != today;
-            let days: BTreeSet<_> =
-                before.iter().filter(|name| daily(name)).map(|name| &name.made).collect();
-            let kept: Vec<_> = days.into_iter().rev().take(keep - 1).collect();
-            let old = before.iter().filter(|name| daily(name) && !kept.contains(&&name.made));
-            self.delete_all(old.cloned().collect()).await?;
+            self.delete_all(before_the_last(keep - 1, before, &today)).await?;
         }
         Ok((made, unread))
     }
@@ -137,9 +130,19 @@ impl PersonaRegistry {
 
     async fn delete_all(&self, names: Vec<BackupName>) -> Result<()> {
         let files = self.files()?;
-        let names: Vec<_> = names.iter().map(BackupName::file_name).collect();
-        blocking(move || Ok(files.delete(&names))).await.map(drop)
+        let remove = move || names.iter().try_for_each(|name| files.0.remove(&name.file_name()));
+        blocking(remove).await
     }
+}
+
+/// The daily backups of other days than today and the newest of so many. By name, not by time: a wrong clock then deletes no more,
+/// and never the newest backup.
+fn before_the_last(days: usize, mut names: Vec<BackupName>, today: &Made) -> Vec<BackupName> {
+    names.retain(|name| matches!(name.made, Made::Daily(_)) && name.made != *today);
+    let made: BTreeSet<_> = names.iter().map(|name| name.made.clone()).collect();
+    let kept: Vec<_> = made.into_iter().rev().take(days).collect();
+    names.retain(|name| !kept.contains(&name.made));
+    names
 }
 
 /// How many numbers of a conversation are forgotten.

@@ -44,6 +44,20 @@ async fn say(registry: &PersonaRegistry, id: &str, clock: &ManualClock) {
     registry.open(id).await.unwrap().append_message(said).await.unwrap();
 }
 
+/// How many messages a context has in a new store after its backup was imported there.
+async fn messages_in(backup: &Path, id: &str) -> u64 {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().to_owned();
+    let key = || EncryptionKey::from_secret(SECRET).unwrap();
+    let open: OpenStore = Box::new(move |scope| {
+        let (options, path) = (StoreOptions::new(key()).scope(scope), path.clone());
+        Box::pin(async move { options.open(path).await })
+    });
+    Backup::new(backup).key(key()).import(open, |_| {}, |_| {}).await.unwrap();
+    let there = PersonaRegistry::new(root.path(), StoreOptions::new(key()));
+    there.get(id).await.unwrap().messages
+}
+
 fn fill(folder: &Path, names: impl Iterator<Item = String>) {
     std::fs::create_dir(folder).unwrap();
     names.for_each(|name| std::fs::write(folder.join(name), b"x").unwrap());
@@ -130,16 +144,7 @@ async fn what_is_forgotten_goes_from_the_backups_that_the_store_makes_and_others
         // The same day another one is made, which has only what is left.
         let anew = registry.maintain().await.unwrap().backups;
         assert!(anew.len() == 1 && anew[0].to_str().unwrap().contains(&one), "{anew:?}");
-        let restored = tempfile::tempdir().unwrap();
-        let path = restored.path().to_owned();
-        let key = || EncryptionKey::from_secret(SECRET).unwrap();
-        let open: OpenStore = Box::new(move |scope| {
-            let (options, path) = (StoreOptions::new(key()).scope(scope), path.clone());
-            Box::pin(async move { options.open(path).await })
-        });
-        Backup::new(&anew[0]).key(key()).import(open, |_| {}, |_| {}).await.unwrap();
-        let there = PersonaRegistry::new(restored.path(), StoreOptions::new(key()));
-        assert_eq!(there.get(&one).await.unwrap().messages, 0);
+        assert_eq!(messages_in(&anew[0], &one).await, 0);
     }
 }
 
@@ -300,14 +305,5 @@ async fn no_later_write_deletes_the_backups_that_were_made_after_a_forgetting() 
     // Its last backup is not taken for one that holds what was forgotten.
     let removed = registry.remove(&id).await.unwrap();
     assert!(removed.exists() && daily[0].exists());
-    let anew = tempfile::tempdir().unwrap();
-    let path = anew.path().to_owned();
-    let key = || EncryptionKey::from_secret(SECRET).unwrap();
-    let open: OpenStore = Box::new(move |scope| {
-        let (options, path) = (StoreOptions::new(key()).scope(scope), path.clone());
-        Box::pin(async move { options.open(path).await })
-    });
-    Backup::new(removed).key(key()).import(open, |_| {}, |_| {}).await.unwrap();
-    let there = PersonaRegistry::new(anew.path(), StoreOptions::new(key()));
-    assert_eq!(there.get(&id).await.unwrap().messages, 201);
+    assert_eq!(messages_in(&removed, &id).await, 201);
 }

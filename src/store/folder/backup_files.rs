@@ -43,15 +43,14 @@ impl BackupName {
     /// `None` for a name of another form, which is nobody's of ours.
     fn parse(name: &str) -> Option<Self> {
         let stem = name.strip_suffix(ENDING)?;
-        let (made, rest) = if let Some(rest) = stem.strip_prefix("daily-") {
-            let (day, rest) = rest.split_at_checked("2026-11-26".len())?;
-            (Made::Daily(day.parse::<jiff::civil::Date>().ok()?.to_string()), rest)
-        } else {
-            let rest = stem.strip_prefix("removed-")?;
-            let end = rest.find('-').unwrap_or(rest.len());
-            let (number, rest) = rest.split_at_checked(end)?;
-            (Made::Removed(number.parse().ok()?), rest)
-        };
+        if let Some(rest) = stem.strip_prefix("removed-") {
+            let (number, folder) = rest.split_once('-')?;
+            let made = Made::Removed(number.parse().ok()?);
+            return Some(Self { made, folder: Some(folder.to_owned()) });
+        }
+        let rest = stem.strip_prefix("daily-")?;
+        let (day, rest) = rest.split_at_checked("2026-11-26".len())?;
+        let made = Made::Daily(day.parse::<jiff::civil::Date>().ok()?.to_string());
         let folder = match rest {
             "" => None,
             rest => Some(rest.strip_prefix('-')?.to_owned()),
@@ -87,14 +86,9 @@ impl BackupFiles {
 
     /// Deletes as many of them as it can, durably. Returns how many.
     pub(crate) fn delete(&self, names: &[String]) -> usize {
-        let remove = |name: &&String| match self.0.remove(name) {
-            Ok(()) => true,
-            Err(error) => {
-                tracing::warn!(%error, "could not delete a backup");
-                false
-            }
-        };
-        let deleted = names.iter().filter(remove).count();
+        let failed = |error: &_| tracing::warn!(%error, "could not delete a backup");
+        let is_deleted = |name: &&String| self.0.remove(name).inspect_err(failed).is_ok();
+        let deleted = names.iter().filter(is_deleted).count();
         if deleted > 0
             && let Err(error) = self.0.sync()
         {

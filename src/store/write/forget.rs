@@ -40,7 +40,10 @@ pub(crate) fn carry_out(
     forgotten.left.append(&mut unread);
     // Listed anew: another process may have made one meanwhile. They may be on a disk that is not there now; nobody waits for it.
     let backups = &committer.folder.backups;
-    let names = backups.daily_of(&committer.folder.scope).unwrap_or_default();
+    let names = backups.daily_of(&committer.folder.scope).unwrap_or_else(|error| {
+        tracing::warn!(%error, "could not look for the backups of what is forgotten");
+        Vec::new()
+    });
     forgotten.backups = backups.delete(&names);
     forgotten.snapshots = withdrawn;
     forgotten.plan = plan;
