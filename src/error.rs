@@ -413,9 +413,7 @@ impl Error {
             Self::KeyLost { .. } => {
                 "restore the key file from your backup; without it nobody can read the records"
             }
-            Self::WrongKey { .. } => {
-                "give the key that the store was created with; nothing was changed"
-            }
+            Self::WrongKey { .. } => "give the key that it was sealed under; nothing was changed",
             Self::KeyChanged { .. } => {
                 "start the program again with the new key; nothing was written under the old one"
             }

@@ -30,6 +30,7 @@ pub(crate) mod recall;
 pub(crate) mod rekey;
 pub(crate) mod repair;
 pub(crate) mod reply;
+pub(crate) mod restore;
 pub(crate) mod search;
 #[cfg(feature = "servers")]
 pub(crate) mod serve;
@@ -62,7 +63,7 @@ pub(crate) const GROUPS: [(&str, &str); 8] = [
         "append tail recall search context persona conversations scopes stats artifact snapshot",
     ),
     ("Forget", "clear prune compact forget settings cleanup"),
-    ("Back up", "export key"),
+    ("Back up", "export restore key"),
     ("Share", "sync device team"),
     ("Look after", "doctor verify repair pack init rekey config completions help"),
     ("Import", "import"),
@@ -98,6 +99,7 @@ pub(crate) enum Command {
     Cleanup(cleanup::Args),
     Export(export::Args),
     Import(import::Args),
+    Restore(restore::Args),
     #[cfg(feature = "share")]
     #[command(flatten)]
     Share(share::Command),
@@ -175,6 +177,7 @@ impl Command {
             Self::Cleanup(args) => cleanup::run(session, args).await,
             Self::Export(args) => export::run(session, args).await,
             Self::Import(args) => import::run(session, args).await,
+            Self::Restore(args) => restore::run(session, args).await,
             #[cfg(feature = "share")]
             Self::Share(command) => Box::pin(share::run(session, command)).await,
             Self::Verify(args) => verify::run(session, args).await,

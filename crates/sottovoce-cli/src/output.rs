@@ -10,6 +10,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sottovoce::admin::Progress;
@@ -207,10 +208,7 @@ pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
 
 /// Writes a message as text.
 pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
-    let minutes = message.offset_minutes.unwrap_or(0);
-    let offset =
-        jiff::tz::Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(jiff::tz::Offset::UTC);
-    let time = offset.to_datetime(message.said_at()).strftime("%Y-%m-%d %H:%M").to_string();
+    let time = local(message.said_at(), "%Y-%m-%d %H:%M");
     let role = message.role.as_str();
     let speaker = message.speaker().map(|name| format!("{}: ", one_line(name)));
     let restored = message.restored_from().map(|_| format!(" {DIM}(restored){DIM:#}"));
@@ -251,9 +249,18 @@ pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A time in UTC, to the second.
+/// A local time with its zone: "2026-11-26 21:05 CET".
 pub(crate) fn moment(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    local(at, "%Y-%m-%d %H:%M %Z")
+}
+
+/// The local day of a time.
+pub(crate) fn day(at: Timestamp) -> String {
+    local(at, "%Y-%m-%d")
+}
+
+fn local(at: Timestamp, format: &str) -> String {
+    at.to_zoned(TimeZone::system()).strftime(format).to_string()
 }
 
 /// "512 B", "1.5 KiB", "3.2 MiB".

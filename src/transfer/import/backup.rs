@@ -66,6 +66,14 @@ impl Backup {
         &self.path
     }
 
+    /// Whether one of the keys opens the file, before anything is imported.
+    ///
+    /// # Errors
+    /// Those of [`import`](Self::import).
+    pub fn check(&self) -> Result<()> {
+        self.open().map(drop)
+    }
+
     /// Imports every conversation of the file into the store that `open` returns for its scope, calling `progress` for
     /// each record and `done` after each conversation.
     ///

@@ -202,7 +202,7 @@ pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Ou
 
 fn cells(artifact: &Artifact) -> [Cell; 6] {
     let lines = artifact.lines.map_or_else(|| "binary".to_owned(), |lines| lines.to_string());
-    let day = artifact.created_at.strftime("%Y-%m-%d").to_string();
+    let day = output::day(artifact.created_at);
     [
         Cell::new(short(&artifact.id)).style(BOLD),
         Cell::new(&artifact.kind.to_string()).at_most(14),

@@ -13,7 +13,7 @@ use crate::cmd::stats;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::attended;
 use crate::output::table::{self, Cell};
-use crate::output::{self, DIM, Object, byte_size, moment, object};
+use crate::output::{self, DIM, Object, byte_size, day, moment, object};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -193,7 +193,7 @@ impl Row {
 
     /// One row of the table. The scope is never cut, because other commands take it.
     fn cells(&self) -> [Cell; 5] {
-        let day = self.updated_at.map(|at| at.strftime("%Y-%m-%d").to_string());
+        let day = self.updated_at.map(day);
         [
             Cell::new(&self.scope),
             Cell::new(self.title()).at_most(14),
@@ -352,17 +352,16 @@ async fn look(store: &FileConversationStore) -> Result<(Stats, Option<String>), 
 
 /// One row of the table. The scope is never cut, because other commands take it.
 fn row(scope: &Scope, stats: &Stats) -> [Cell; 5] {
-    let time = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M").to_string();
     let expires = match (stats.expires_at, stats.expires_in) {
         (Some(_), Some(0)) => "expired".to_owned(),
-        (Some(at), _) => at.strftime("%Y-%m-%d").to_string(),
+        (Some(at), _) => day(at),
         (None, _) => "never".to_owned(),
     };
     [
         Cell::new(&scope.to_string()),
         Cell::number(stats.message_count),
         Cell::new(&byte_size(stats.bytes)),
-        Cell::new(&stats.last.map_or_else(String::new, time)),
+        Cell::new(&stats.last.map_or_else(String::new, moment)),
         Cell::new(&expires).style(DIM),
     ]
 }

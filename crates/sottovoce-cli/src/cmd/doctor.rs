@@ -270,7 +270,7 @@ fn unreadable(report: &mut Report, config: &Config, root: &Path, error: &Error) 
 fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
     // An earlier clock is wrong, because the format did not exist then.
     let earliest = Timestamp::from_second(1_735_689_600).unwrap_or_default();
-    let shown = now.strftime("%Y-%m-%d %H:%M UTC");
+    let shown = output::moment(now);
     let is_ahead = |newest: Timestamp| newest.duration_since(now) > SignedDuration::from_hours(24);
     let behind = match newest.is_some_and(is_ahead) {
         true => ", but the newest message is from more than a day later",
@@ -285,7 +285,7 @@ fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
         let fix = Fix::by_hand("only you know which zone is meant");
         report.warn("clock", what, "timedatectl list-timezones", fix);
     } else {
-        report.good("clock", shown.to_string());
+        report.good("clock", shown);
     }
 }
 

@@ -3,7 +3,7 @@
 mod conversations;
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
@@ -132,7 +132,7 @@ struct Source {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let wishes = |dry_run| Wishes { dry_run, skip_expired: false, limits: Limits::default() };
     match args.system {
-        System::Backup(args) => import_backup(session, args).await,
+        System::Backup(args) => add_backup(session, args).await,
         #[cfg(feature = "sqlite")]
         System::Chorus(Source { path, dry_run }) => {
             import_all(session, wishes(dry_run), ChorusDatabase::new(path)).await
@@ -238,7 +238,7 @@ fn in_words(report: &ImportReport, dry_run: bool) -> String {
 
 const BACKUP_HELP: &str = "\
 To import a file that was sealed under another key than this store's, give that key as below: the 64 digits of its key
-file, its secret string or its passphrase.
+file, its secret string or its passphrase. For a new machine, `sottovoce restore` takes the key over.
 
 Examples:
   sottovoce import backup ~/backup.sottovoce
@@ -264,7 +264,7 @@ pub(crate) struct BackupArgs {
     limits: Limits,
 }
 
-async fn import_backup(session: &Session, args: BackupArgs) -> Outcome {
+async fn add_backup(session: &Session, args: BackupArgs) -> Outcome {
     check(session)?;
     let Some(others) = args.keys.read()? else { return Ok(Exit::Interrupted) };
     if args.limits.are_wanted && !args.limits.confirm_those_of("the backup")? {
@@ -275,6 +275,30 @@ async fn import_backup(session: &Session, args: BackupArgs) -> Outcome {
         for key in readings(&text)? {
             backup = backup.key(key);
         }
+    }
+    for old in retired_keys(&session.config()?.key_file()?) {
+        backup = backup.key(old);
+    }
+    import_backup(session, backup).await
+}
+
+/// The keys beside the key file that changes of keys have left there for older backups.
+fn retired_keys(key_file: &Path) -> Vec<EncryptionKey> {
+    let (Some(folder), Some(name)) = (key_file.parent(), key_file.file_name()) else {
+        return Vec::new();
+    };
+    let begin = format!("{}.", name.to_string_lossy());
+    let is_retired = |name: &str| name.starts_with(&begin) && name.ends_with(".old");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let retired = files.filter(|file| file.file_name().to_str().is_some_and(is_retired));
+    retired.filter_map(|file| EncryptionKey::read_file(&file.path()).ok().flatten()).collect()
+}
+
+/// Imports a backup with the keys that were given for it and those of the store.
+pub(crate) async fn import_backup(session: &Session, mut backup: Backup) -> Outcome {
+    if session.known_keys()?.is_none() {
+        // A key that is made for a backup that does not open would only be in the way of the right one.
+        backup.check()?;
     }
     let config = Arc::new(session.config()?.clone());
     let keys = session.stores_or_make()?.keys();

@@ -44,6 +44,12 @@ fn of_store(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreKey>, F
     }
 }
 
+/// The key in a file that was named.
+pub(crate) fn read(path: &Path) -> Result<Arc<EncryptionKey>, Failure> {
+    let missing = || Error::KeyFile { path: path.to_owned(), reason: "there is no such file" };
+    Ok(Arc::new(EncryptionKey::read_file(path)?.ok_or_else(missing)?))
+}
+
 /// The error for a store whose key is missing.
 pub(crate) fn wrong(root: &Path, key: &StoreKey) -> Failure {
     let place = root.join("vault").display().to_string();
@@ -63,11 +69,7 @@ fn check(session: &Session, args: CheckArgs) -> Outcome {
     let root = config.storage_root()?;
     let keys = match args.key_file {
         None => session.known_keys()?.ok_or_else(|| session.nothing())?,
-        Some(path) => {
-            let reason = "there is no such file";
-            let missing = || Error::KeyFile { path: path.clone(), reason };
-            vec![Arc::new(EncryptionKey::read_file(&path)?.ok_or_else(missing)?)]
-        }
+        Some(path) => vec![read(&path)?],
     };
     let keys = of_store(&root, &keys)?;
     let opens = keys.first().is_some_and(StoreKey::is_held);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use indicatif::ProgressBar;
 use jiff::civil::Date;
-use jiff::tz::Offset;
+use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, ToSpan};
 use sottovoce::admin::Stats;
 use sottovoce::store::Finding;
@@ -178,11 +178,12 @@ impl Tally {
     }
 }
 
-/// The local day of a message, as far as the offset is known.
+/// The day where the message was said, or here if that is unknown.
 fn day_of(message: &ChatMessage) -> Date {
-    let minutes = message.offset_minutes.unwrap_or(0);
-    let offset = Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(Offset::UTC);
-    offset.to_datetime(message.said_at()).date()
+    let offset =
+        message.offset_minutes.map(|minutes| Offset::from_seconds(i32::from(minutes) * 60));
+    let zone = offset.and_then(Result::ok).map_or_else(TimeZone::system, TimeZone::fixed);
+    zone.to_datetime(message.said_at()).date()
 }
 
 /// Numbers as blocks of heights up to the greatest. Only zero has the lowest block.

@@ -12,7 +12,7 @@ use sottovoce::store::Finding;
 
 use crate::advice::FindingRow;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, BAD, BOLD, GOOD, WARN, object};
+use crate::output::{self, BAD, BOLD, GOOD, WARN, day, object};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -149,7 +149,7 @@ pub(super) fn show(session: &Session, report: &Report, expected: Option<bool>) -
         (false, _) => format!("{BAD}not sound{BAD:#}"),
     };
     let when = report.times.map_or_else(String::new, |(first, last)| {
-        format!(", from {} to {}", first.strftime("%Y-%m-%d"), last.strftime("%Y-%m-%d"))
+        format!(", from {} to {}", day(first), day(last))
     });
     output::line(format!(
         "{BOLD}{}{BOLD:#}{when}, {} recorded as gone, the highest {}: {verdict}",

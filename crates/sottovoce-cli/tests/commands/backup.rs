@@ -129,3 +129,79 @@ fn an_export_to_a_program_that_reads_only_its_beginning_is_no_error() {
         assert_eq!((code(&done), err(&done).contains("error")), (0, false), "{}", err(&done));
     }
 }
+
+/// The commands of the page in this section, run in a shell as somebody would who copies them.
+fn run_page(home: &Home, section: &str) -> Output {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/moving.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let section = page.split("\n## ").find(|text| text.starts_with(section)).unwrap();
+    let script: String =
+        section.split("```sh\n").skip(1).map(|x| x.split("```").next().unwrap()).collect();
+    assert!(!script.is_empty());
+    let programs = Path::new(env!("CARGO_BIN_EXE_sottovoce")).parent().unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", &script]).env_clear().env("HOME", home.path());
+    shell.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+    shell.current_dir(home.path()).stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn a_store_moves_to_a_new_machine_word_by_word_as_the_page_says() {
+    let (old, new) = (Home::new(), Home::new());
+    old.keep(&["canary one", "canary two"]);
+    assert_eq!(code(&old.feed(&["--scope", "dm/7", "append"], user("canary three"))), 0);
+    let left = run_page(&old, "On the old machine");
+    assert!(left.status.success(), "{}", err(&left));
+    for file in ["backup.sottovoce", "key.backup"] {
+        std::fs::copy(old.path().join(file), new.path().join(file)).unwrap();
+    }
+    let arrived = run_page(&new, "On the new machine");
+    assert!(arrived.status.success(), "{}", err(&arrived));
+    assert!(out(&arrived).contains("dm/7"), "{}", out(&arrived));
+    assert_eq!(new.words(), old.words());
+    assert_eq!(std::fs::read(new.key()).unwrap(), std::fs::read(old.key()).unwrap());
+    let after = run_page(&new, "Afterwards");
+    assert!(after.status.success(), "{}", err(&after));
+    new.keep(&["canary four"]);
+    assert_eq!(new.words().len(), 3);
+}
+
+#[test]
+fn a_restore_with_no_key_or_a_wrong_one_leaves_the_new_home_as_it_was() {
+    let (old, other, new) = (Home::new(), Home::new(), Home::new());
+    old.keep(&["canary"]);
+    other.keep(&["another store"]);
+    let file = old.path().join("backup.sottovoce");
+    let file = file.to_str().unwrap();
+    assert_eq!(code(&old.run(&["export", "--sealed", file])), 0);
+    for (arguments, exit) in [
+        (&["restore", file][..], 2),
+        (&["restore", file, "--key-file", other.key().to_str().unwrap()], 4),
+        (&["restore", file, "--key-file", file], 4),
+        (&["import", "backup", file], 4),
+    ] {
+        let refused = new.run(arguments);
+        assert_eq!(code(&refused), exit, "{arguments:?}: {}", err(&refused));
+        assert!(!new.key().exists() && !new.store().exists(), "{arguments:?}");
+    }
+    // A store with a key of its own keeps it.
+    let kept = std::fs::read(other.key()).unwrap();
+    let refused = other.run(&["restore", file, "--key-file", old.key().to_str().unwrap()]);
+    assert_eq!(code(&refused), 4, "{}", err(&refused));
+    assert_eq!(
+        (std::fs::read(other.key()).unwrap(), other.words()),
+        (kept, vec!["another store".to_owned()])
+    );
+}
+
+#[test]
+fn a_backup_from_before_a_change_of_keys_opens_with_the_old_key_that_stays_beside_the_new_one() {
+    let home = Home::new();
+    home.keep(&["canary"]);
+    let file = home.path().join("backup.sottovoce");
+    assert_eq!(code(&home.run(&["export", "--sealed", file.to_str().unwrap()])), 0);
+    let changed = home.run(&["rekey"]);
+    assert_eq!(code(&changed), 0, "{}", err(&changed));
+    let again = home.run(&["import", "backup", file.to_str().unwrap()]);
+    assert_eq!((code(&again), home.words().len()), (0, 1), "{}", err(&again));
+}

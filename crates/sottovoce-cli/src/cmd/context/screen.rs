@@ -66,7 +66,7 @@ pub(super) async fn show(open: &Open<'_>) -> Outcome {
     }
     for (name, at) in [("Created", overview.created), ("Updated", overview.updated)] {
         if let Some(at) = at {
-            row(name, at.strftime("%Y-%m-%d %H:%M UTC").to_string())?;
+            row(name, output::moment(at))?;
         }
     }
     messages(&open.store.read_tail(MESSAGES).await?.messages)?;

@@ -10,7 +10,7 @@ use sottovoce::{Config, EncryptionKey, Error};
 use crate::cmd::key::wrong;
 use crate::cmd::rekey::Args;
 use crate::exit::Failure;
-use crate::session::{Session, without_line_end};
+use crate::session::{Session, announce_salt, without_line_end};
 use crate::{output, private_file, secret};
 
 /// Digits of an id in a file's name.
@@ -118,6 +118,14 @@ impl Target {
                     "commands ask for the passphrase from now on; programs that cannot ask read it from",
                 );
                 output::note("Context.Passphrase, Context.KeyFd or a systemd credential");
+                if let Ok(folder) = config.salt_folder() {
+                    announce_salt(&folder);
+                }
+                if setting.is_none() {
+                    output::note(
+                        "older backups need the old key: it stays beside its old place as `key.ID.old`",
+                    );
+                }
             }
             (_, Some(file)) => {
                 output::note(&format!("the new key is in {}", file.display()));

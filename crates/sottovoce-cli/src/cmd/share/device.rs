@@ -190,9 +190,8 @@ pub(super) fn rows(status: &SyncStatus) -> Vec<Object> {
 
 /// The devices as a table.
 pub(super) fn lines(status: &SyncStatus) -> Vec<String> {
-    let time = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M").to_string();
     let cells = |name: &str, published: Option<Timestamp>, unread, behind| {
-        let published = published.map_or_else(|| "never".to_owned(), time);
+        let published = published.map_or_else(|| "never".to_owned(), output::moment);
         [
             Cell::new(name).at_most(40),
             Cell::new(&published).style(DIM),

@@ -209,7 +209,7 @@ async fn status(session: &Session) -> Outcome {
 
 fn in_words(status: &SyncStatus) -> String {
     let when = match status.synced_at {
-        Some(at) => format!("last synced {}", at.strftime("%Y-%m-%d %H:%M")),
+        Some(at) => format!("last synced {}", output::moment(at)),
         None => "never synced".to_owned(),
     };
     let waiting = match status.unpublished {

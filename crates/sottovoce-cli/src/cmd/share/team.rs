@@ -304,7 +304,7 @@ async fn status(session: &Session) -> Outcome {
     }
     for team in &teams {
         let when = match team.synced_at {
-            Some(at) => format!("last synced {}", at.strftime("%Y-%m-%d %H:%M")),
+            Some(at) => format!("last synced {}", output::moment(at)),
             None => "never synced".to_owned(),
         };
         let line = format!("{} at {}, as {}: {when}", team.name, team.address, team.called);
