@@ -85,7 +85,7 @@ impl Layer {
             .map_err(|error| wrong(format!("its folder cannot be determined: {error}")))?;
         let mut layer = Self::of(&place);
         for (section, fields) in object(parsed, || wrong("must be a JSON object".to_owned()))? {
-            if !keys().any(|key| key.section() == section) {
+            if !keys().any(|key| key.section().eq_ignore_ascii_case(&section)) {
                 if is_misspelt(&section, &fields) {
                     return Err(wrong(unknown(&section, keys().map(Key::section))));
                 }
@@ -93,18 +93,60 @@ impl Layer {
                 continue;
             }
             let not_a_section = || wrong(format!("{section} must be an object"));
-            for (name, value) in object(fields, not_a_section)? {
-                let path = format!("{section}.{name}");
-                let key = keys()
-                    .find(|key| key.path == path)
-                    .ok_or_else(|| wrong(unknown(&path, keys().map(|key| key.path))))?;
-                if matches!(key.kind, Kind::Token) && !value.is_null() {
-                    return Err(wrong(no_place_for_a_token(key)));
-                }
-                layer.put(key, value, base.parent())?;
-            }
+            layer.put_fields(&section, object(fields, not_a_section)?, base.parent())?;
         }
         Ok(layer)
+    }
+
+    /// Adds the fields of a section, in any letter case, as other readers of such files take them.
+    fn put_fields(
+        &mut self,
+        section: &str,
+        fields: serde_json::Map<String, Value>,
+        base: Option<&Path>,
+    ) -> Result<()> {
+        let place = self.origin.clone();
+        let wrong = |reason| Error::Config { place: place.clone(), reason };
+        for (name, value) in fields {
+            let path = format!("{section}.{name}");
+            let value = match value {
+                Object(inner) if keys().any(|key| is_within(key.path, &path)) => {
+                    self.put_fields(&path, inner, base)?;
+                    continue;
+                }
+                value => value,
+            };
+            let key = find(&path).map_err(wrong)?;
+            if matches!(key.kind, Kind::Token) && !value.is_null() {
+                return Err(wrong(no_place_for_a_token(key)));
+            }
+            if self.values.contains_key(key.path) {
+                return Err(wrong(format!("{} is given twice", key.path)));
+            }
+            self.put(key, value, base)?;
+        }
+        Ok(())
+    }
+
+    /// A setting that somebody gives as text, checked.
+    pub(super) fn checked(path: &str, text: &str) -> Result<Setting> {
+        let place = "the command line";
+        let wrong = |reason| Error::Config { place: place.to_owned(), reason };
+        let key = find(path).map_err(wrong)?;
+        let text = Zeroizing::new(text.to_owned());
+        match key.kind {
+            Kind::Token => return Err(wrong(no_place_for_a_token(key))),
+            Kind::Secret => {
+                let reason = "is a secret, which shells keep; write it into the file yourself";
+                return Err(wrong(format!("{} {reason}", key.path)));
+            }
+            _ => {}
+        }
+        let value = match &**text {
+            "null" if key.is_optional => Null,
+            _ => Self::from_variable(key, place, text)?.values.remove(key.path).unwrap_or_default(),
+        };
+        Ok(Setting { key: key.path, value, origin: place.to_owned() })
     }
 
     /// Reads the file in the current folder, which another person may have written.
@@ -151,9 +193,7 @@ impl Layer {
             }
             let wrong = |reason| Error::Config { place: name.to_owned(), reason };
             let path = name.get(PREFIX.len()..).unwrap_or_default().replace("__", ".");
-            let key = keys()
-                .find(|key| key.path.eq_ignore_ascii_case(&path))
-                .ok_or_else(|| wrong(unknown(&path, keys().map(|key| key.path))))?;
+            let key = find(&path).map_err(wrong)?;
             let value = value
                 .into_string()
                 .map(Zeroizing::new)
@@ -207,10 +247,19 @@ impl Layer {
                 let word = words.iter().find(|word| given.eq_ignore_ascii_case(word));
                 (*word.ok_or_else(|| mismatch(key, &self.origin))?).into()
             }
-            (Kind::Path, Value::String(path)) if path.is_empty() || path.starts_with('~') => {
+            (Kind::Path, Value::String(path))
+                if path.is_empty() || path.starts_with(['~', '$']) =>
+            {
+                let home = std::env::var("HOME").unwrap_or_else(|_| "/home/ann".to_owned());
+                let given = path.strip_prefix('~').or_else(|| path.strip_prefix("$HOME"));
+                let whole =
+                    given.map_or_else(|| format!("{home}/…"), |rest| format!("{home}{rest}"));
                 return Err(Error::Config {
                     place: self.origin.clone(),
-                    reason: format!("{} must be a full path without ~", key.path),
+                    reason: format!(
+                        "{} must be a whole path such as {whole:?}: no shell reads it",
+                        key.path
+                    ),
                 });
             }
             (Kind::Path, Value::String(path)) => {
@@ -239,6 +288,18 @@ pub(super) fn setting(key: &Key, layers: &[Layer]) -> Setting {
     let value = last.and_then(|layer| layer.values.get(key.path)).cloned().unwrap_or_default();
     let origin = last.map_or_else(|| "default".to_owned(), |layer| layer.origin.clone());
     Setting { key: key.path, value, origin }
+}
+
+/// The setting of that name, in any letter case.
+fn find(path: &str) -> Result<&'static Key, String> {
+    let found = keys().find(|key| key.path.eq_ignore_ascii_case(path));
+    found.ok_or_else(|| unknown(path, keys().map(|key| key.path)))
+}
+
+/// Whether a setting belongs to a section within a section.
+fn is_within(setting: &str, section: &str) -> bool {
+    setting.get(..section.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(section))
+        && setting.as_bytes().get(section.len()) == Some(&b'.')
 }
 
 fn object(value: Value, error: impl Fn() -> Error) -> Result<serde_json::Map<String, Value>> {

@@ -117,8 +117,7 @@ pub(crate) enum Command {
     Key(key::Args),
     Rekey(rekey::Args),
     Doctor(doctor::Args),
-    /// Shows every setting with its value and origin
-    Config,
+    Config(config::Args),
     Completions(completions::Args),
     #[command(hide = true)]
     Man(man::Args),
@@ -190,7 +189,7 @@ impl Command {
             Self::Key(args) => key::run(session, args).await,
             Self::Rekey(args) => rekey::run(session, args).await,
             Self::Doctor(args) => doctor::run(session, args).await,
-            Self::Config => config::run(session),
+            Self::Config(args) => config::run(session, args),
             Self::Completions(args) => completions::run(&args),
             Self::Man(args) => man::run(&args),
         }

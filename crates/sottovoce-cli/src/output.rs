@@ -208,7 +208,7 @@ pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
 
 /// Writes a message as text.
 pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
-    let time = local(message.said_at(), "%Y-%m-%d %H:%M");
+    let time = minute(message.said_at());
     let role = message.role.as_str();
     let speaker = message.speaker().map(|name| format!("{}: ", one_line(name)));
     let restored = message.restored_from().map(|_| format!(" {DIM}(restored){DIM:#}"));
@@ -252,6 +252,16 @@ pub(crate) fn counted(number: u64, what: &str) -> String {
 /// A local time with its zone: "2026-11-26 21:05 CET".
 pub(crate) fn moment(at: Timestamp) -> String {
     local(at, "%Y-%m-%d %H:%M %Z")
+}
+
+/// A local time without its zone, for columns whose heads name it.
+pub(crate) fn minute(at: Timestamp) -> String {
+    local(at, "%Y-%m-%d %H:%M")
+}
+
+/// The head of a column of times, with their zone.
+pub(crate) fn head(name: &str) -> String {
+    format!("{name} ({})", local(Timestamp::now(), "%Z"))
 }
 
 /// The local day of a time.

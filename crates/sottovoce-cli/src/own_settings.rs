@@ -6,14 +6,15 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
 use sottovoce::Config;
 
 use crate::exit::Failure;
 
-/// Sets a setting, such as `Context.StorageRoot`, in the user's own file, atomically and durably.
-pub(crate) fn set(config: &Config, key: &str, value: &Value) -> Result<PathBuf, Failure> {
+/// Sets a setting, such as `Context.StorageRoot`, in the user's own file, atomically and durably; without a value,
+/// takes it out.
+pub(crate) fn set(config: &Config, key: &str, value: Option<&Value>) -> Result<PathBuf, Failure> {
     // If the path is a link, change its target.
     let file = config.own_file()?;
     let file = file.canonicalize().unwrap_or(file);
@@ -35,22 +36,44 @@ pub(crate) fn set(config: &Config, key: &str, value: &Value) -> Result<PathBuf, 
 }
 
 /// The text with another value; `None` if it is not an object of sections.
-fn changed(text: &str, key: &str, value: &Value) -> Option<String> {
+fn changed(text: &str, key: &str, value: Option<&Value>) -> Option<String> {
     let (section, name) = key.split_once('.')?;
     let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
-    let section = root.object_value_or_create()?.object_value_or_create(section)?;
-    let value = match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(flag) => CstInputValue::Bool(*flag),
-        Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(_) | Value::Object(_) => return None,
+    let whole = root.object_value_or_create()?;
+    let (mut object, mut name) = match (property(&whole, section), value) {
+        (Some(found), _) => (found.object_value()?, name),
+        (None, Some(_)) => (whole.object_value_or_create(section)?, name),
+        (None, None) => return Some(root.to_string()),
     };
-    match section.get(name) {
+    // A section may hold another, as `Context` does `Recall`.
+    while let Some((inner, rest)) = name.split_once('.')
+        && let Some(found) = property(&object, inner)
+    {
+        (object, name) = (found.object_value()?, rest);
+    }
+    let setting = property(&object, name);
+    let value = match value {
+        None => {
+            setting.into_iter().for_each(CstObjectProp::remove);
+            return Some(root.to_string());
+        }
+        Some(Value::Null) => CstInputValue::Null,
+        Some(Value::Bool(flag)) => CstInputValue::Bool(*flag),
+        Some(Value::Number(number)) => CstInputValue::Number(number.to_string()),
+        Some(Value::String(text)) => CstInputValue::String(text.clone()),
+        Some(Value::Array(_) | Value::Object(_)) => return None,
+    };
+    match setting {
         Some(setting) => setting.set_value(value),
-        None => drop(section.append(name, value)),
+        None => drop(object.append(name, value)),
     }
     Some(root.to_string())
+}
+
+/// The property of that name, in any letter case.
+fn property(object: &CstObject, name: &str) -> Option<CstObjectProp> {
+    let is_it = |found: String| found.eq_ignore_ascii_case(name);
+    object.properties().into_iter().find(|found| found.decoded_name().is_some_and(is_it))
 }
 
 fn write(file: &Path, text: &str) -> io::Result<()> {
@@ -87,19 +110,25 @@ mod tests {
     fn one_value_is_changed_and_everything_else_stays_as_it_is() {
         let text = "{\n  // mine\n  \"Context\": {\n    \"LastN\": 3, // few\n  },\n  \"Logging\": {}\n}\n";
         let root = Value::from("/a \"b\"");
-        let set = changed(text, "Context.StorageRoot", &root).unwrap();
+        let set = changed(text, "Context.StorageRoot", Some(&root)).unwrap();
         for part in
             ["// mine", "\"LastN\": 3, // few", "\"Logging\": {}", r#""StorageRoot": "/a \"b\"""#]
         {
             assert!(set.contains(part), "{part}: {set}");
         }
-        let again = changed(&set, "Context.StorageRoot", &Value::Null).unwrap();
+        let again = changed(&set, "Context.StorageRoot", Some(&Value::Null)).unwrap();
         assert!(again.contains("\"StorageRoot\": null") && !again.contains("/a"), "{again}");
-        let new = changed("{}\n", "LanguageModel.NumCtx", &4096.into()).unwrap();
+        let new = changed("{}\n", "LanguageModel.NumCtx", Some(&4096.into())).unwrap();
         let read: Value = serde_json::from_str(&new).unwrap();
         assert_eq!(read["LanguageModel"]["NumCtx"], 4096);
+        let spelled = "{\"context\":{\"recall\":{\"tokens\":1}, \"lastN\":2}}";
+        let set = changed(spelled, "Context.Recall.Tokens", Some(&5.into())).unwrap();
+        assert_eq!(set, spelled.replace('1', "5"));
+        let gone = changed(&set, "Context.LastN", None).unwrap();
+        assert!(gone.contains("tokens") && !gone.contains("lastN"), "{gone}");
+        assert_eq!(changed(text, "Serve.Port", None).unwrap(), text);
         for wrong in ["[]", "{", "{\"Context\": 3}"] {
-            assert!(changed(wrong, "Context.LastN", &3.into()).is_none(), "{wrong}");
+            assert!(changed(wrong, "Context.LastN", Some(&3.into())).is_none(), "{wrong}");
         }
     }
 }

@@ -250,7 +250,10 @@ impl Session {
             Some(keys) => keys,
             None => {
                 match config.make_key_file()? {
-                    Some(file) => announce_key(&file),
+                    Some(file) => {
+                        announce_key(&file);
+                        announce_place(config)?;
+                    }
                     None => announce_salt(&config.salt_folder()?),
                 }
                 self.keys()?
@@ -317,6 +320,18 @@ pub(crate) fn left_out(config: &Config) -> Option<String> {
 pub(crate) fn announce_key(file: &std::path::Path) {
     output::note(&format!("made the key file {}", file.display()));
     output::note("back it up somewhere safe: without it nobody can read what is stored");
+}
+
+/// Says what becomes of a store in a cache folder, whose place the programs that clean up and back up choose by name.
+fn announce_place(config: &Config) -> Result<(), Failure> {
+    let root = config.storage_root()?;
+    if config.context.storage_root.is_none() {
+        output::note(&format!(
+            "the store is in {}, which clean-up programs may empty and backups leave out: `sottovoce doctor --fix` moves it",
+            root.display()
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn announce_salt(folder: &std::path::Path) {

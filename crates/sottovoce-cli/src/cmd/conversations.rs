@@ -13,7 +13,7 @@ use crate::cmd::stats;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::attended;
 use crate::output::table::{self, Cell};
-use crate::output::{self, DIM, Object, byte_size, day, moment, object};
+use crate::output::{self, DIM, Object, byte_size, day, minute, moment, object};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -326,7 +326,8 @@ pub(crate) async fn run_scopes(session: &Session) -> Outcome {
         }
     } else {
         let cells = found.iter().map(|(scope, (stats, _))| row(scope, stats)).collect();
-        let lines = table::lines(["scope", "messages", "size", "last said", "expires"], cells);
+        let last = output::head("last said");
+        let lines = table::lines(["scope", "messages", "size", &last, "expires"], cells);
         let names = found.into_iter().map(|(_, (_, name))| name);
         for (line, name) in lines.iter().zip(std::iter::once(None).chain(names)) {
             output::line(line)?;
@@ -361,7 +362,7 @@ fn row(scope: &Scope, stats: &Stats) -> [Cell; 5] {
         Cell::new(&scope.to_string()),
         Cell::number(stats.message_count),
         Cell::new(&byte_size(stats.bytes)),
-        Cell::new(&stats.last.map_or_else(String::new, moment)),
+        Cell::new(&stats.last.map_or_else(String::new, minute)),
         Cell::new(&expires).style(DIM),
     ]
 }

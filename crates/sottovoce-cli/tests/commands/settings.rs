@@ -129,3 +129,50 @@ fn a_clients_configuration_is_printed_beside_variables_that_are_no_text_and_show
     let printed = out(&printed);
     assert!(printed.contains("SOTTOVOCE__MCP__SCOPES") && !printed.contains("sesame"), "{printed}");
 }
+
+#[test]
+fn a_setting_is_set_and_taken_out_again_and_the_rest_of_the_file_stays() {
+    let home = Home::new();
+    home.configure("{\n  // mine\n  \"context\": { \"lastN\": 3 }, // few\n}\n");
+    let value = |key: &str| {
+        let all = rows(&home.run(&["config", "--json"]));
+        all.iter().find(|row| row["key"] == key).unwrap()["value"].clone()
+    };
+    assert_eq!(value("Context.LastN"), 3);
+    for (arguments, key, expected) in [
+        (&["set", "context.lastn", "12"][..], "Context.LastN", 12.into()),
+        (&["set", "Context.Recall.Tokens", "99"], "Context.Recall.Tokens", 99.into()),
+        (&["set", "LanguageModel.Model", "qwen3:4b"], "LanguageModel.Model", "qwen3:4b".into()),
+        (&["set", "Context.MaxMessages", "null"], "Context.MaxMessages", Value::Null),
+        (&["unset", "Context.LastN"], "Context.LastN", 6.into()),
+    ] {
+        let done = home.run(&[&["config"], arguments].concat());
+        assert_eq!(code(&done), 0, "{arguments:?}: {}", err(&done));
+        assert_eq!(value(key), expected, "{arguments:?}");
+    }
+    let text = std::fs::read_to_string(home.settings()).unwrap();
+    assert!(text.contains("// mine") && text.contains("// few"), "{text}");
+    for (arguments, said) in [
+        (&["set", "Context.LastM", "3"][..], "Context.LastN"),
+        (&["set", "Context.LastN", "many"], "a whole number"),
+        (&["set", "Context.Passphrase", "canary"], "a secret"),
+        (&["set", "LanguageModel.ApiKey", "canary"], "not read from a settings file"),
+        (
+            &["set", "Context.StorageRoot", "$HOME/memory"],
+            &format!("{}/memory", home.path().display()),
+        ),
+        (&["unset", "Context.LastM"], "Context.LastN"),
+    ] {
+        let refused = home.run(&[&["config"], arguments].concat());
+        assert_eq!(code(&refused), 5, "{arguments:?}: {}", err(&refused));
+        assert!(
+            err(&refused).contains(said) && !err(&refused).contains("canary"),
+            "{}",
+            err(&refused)
+        );
+        assert_eq!(std::fs::read_to_string(home.settings()).unwrap(), text, "{arguments:?}");
+    }
+    home.configure(r#"{"Context":{"LastN":3},"context":{"lastN":4}}"#);
+    let twice = home.run(&["config"]);
+    assert!(err(&twice).contains("given twice"), "{}", err(&twice));
+}

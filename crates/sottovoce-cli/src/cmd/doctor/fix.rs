@@ -117,12 +117,12 @@ impl Fix {
                 io::Write::write_all(&mut copy, &vault)?;
                 copy.sync_all()?;
             }
-            Self::Set(key, value) => drop(own_settings::set(config, key, value)?),
+            Self::Set(key, value) => drop(own_settings::set(config, key, Some(value))?),
             Self::MoveStore(to) => {
                 let (from, place) = (config.storage_root()?, to.display().to_string());
                 let switch = || {
                     let place = Value::from(place);
-                    own_settings::set(config, "Context.StorageRoot", &place).map(drop)
+                    own_settings::set(config, "Context.StorageRoot", Some(&place)).map(drop)
                 };
                 let moved = move_store(&from, to, switch)?;
                 let files = output::counted(moved.files as u64, "file");

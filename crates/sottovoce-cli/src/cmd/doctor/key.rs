@@ -1,6 +1,6 @@
 //! Checks the key, a passphrase's salt, and unfinished changes of keys.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use sottovoce::admin::{StoreKey, store_exists, store_keys};
@@ -28,7 +28,17 @@ pub(super) fn key(report: &mut Report, config: &Config, file: &Path, root: &Path
                     format!("chmod 600 {}", quoted(file)),
                     Fix::Mode(file.to_owned(), 0o600),
                 ),
-                _ => report.good("key", format!("{path}; keep a copy away from this machine")),
+                _ => {
+                    let beside = match is_on_one_disk(file, root) {
+                        true => {
+                            "; it lies on the disk of the store, so whoever takes that disk reads everything, \
+                                 unless you change to a passphrase: `sottovoce rekey --to-passphrase`"
+                        }
+                        false => "",
+                    };
+                    let what = format!("{path}; keep a copy away from this machine{beside}");
+                    report.good("key", what);
+                }
             },
             Ok(None) if of_passphrase(root) => {
                 report.good("key", "a passphrase, which is asked for")
@@ -52,6 +62,11 @@ pub(super) fn key(report: &mut Report, config: &Config, file: &Path, root: &Path
             Err(error) => report.error("key", &error),
         },
     }
+}
+
+fn is_on_one_disk(file: &Path, root: &Path) -> bool {
+    let disk = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
+    disk(file).is_some_and(|of| disk(root) == Some(of))
 }
 
 fn mode(file: &Path) -> Option<u32> {
