@@ -24,8 +24,7 @@ pub(crate) mod named;
 #[cfg(feature = "servers")]
 pub(crate) mod page;
 pub(crate) mod persona;
-#[cfg(feature = "servers")]
-mod privacy;
+pub(crate) mod privacy;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod recall;
@@ -67,7 +66,7 @@ pub(crate) const GROUPS: [(&str, &str); 8] = [
     ("Forget", "clear prune compact forget settings cleanup"),
     ("Back up", "export restore key"),
     ("Share", "sync device team"),
-    ("Look after", "doctor verify repair pack init rekey config completions help"),
+    ("Look after", "privacy doctor verify repair pack init rekey config completions help"),
     ("Import", "import"),
     ("Serve", "page up serve wyoming mcp"),
 ];
@@ -120,6 +119,10 @@ pub(crate) enum Command {
     Rekey(rekey::Args),
     Doctor(doctor::Args),
     Config(config::Args),
+    /// Shows what is stored, where, for how long, who could read it, which copies exist, and how to move and delete it
+    ///
+    /// Reads the newest message's sealed file to prove that its seal holds. Asks no server.
+    Privacy,
     Completions(completions::Args),
     #[command(hide = true)]
     Man(man::Args),
@@ -192,6 +195,7 @@ impl Command {
             Self::Rekey(args) => rekey::run(session, args).await,
             Self::Doctor(args) => doctor::run(session, args).await,
             Self::Config(args) => config::run(session, args),
+            Self::Privacy => privacy::run(session).await,
             Self::Completions(args) => completions::run(&args),
             Self::Man(args) => man::run(&args),
         }

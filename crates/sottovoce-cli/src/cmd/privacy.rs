@@ -11,7 +11,28 @@ use serde::Serialize;
 use sottovoce::config::{ConfiguredKey, OpenConversations};
 use sottovoce::{ConversationStore, Result, Scope, admin};
 
-use crate::output::{self, byte_size, counted, one_line, without_login};
+use crate::exit::{Exit, Outcome};
+use crate::output::{self, BOLD, DIM, WARN, byte_size, counted, one_line, without_login};
+use crate::session::Session;
+
+pub(crate) async fn run(session: &Session) -> Outcome {
+    let keys = session.known_keys()?.ok_or_else(|| session.nothing())?;
+    let config = session.config()?.clone();
+    let open = Arc::new(OpenConversations::new(config, keys, session.clock())?);
+    let holdings = Holdings::of(&open).await?;
+    if session.json {
+        output::json(&holdings)?;
+        return Ok(Exit::Done);
+    }
+    for Fact { about, what, is_warning, commands } in holdings.facts(&open) {
+        let style = if is_warning { WARN } else { BOLD };
+        output::line(format!("{style}{about}{style:#}\n    {}", output::printable(&what)))?;
+        for command in commands.iter().flat_map(|commands| commands.lines()) {
+            output::line(format!("    {DIM}→ {command}{DIM:#}"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
 
 /// Among how many of the newest messages of each conversation people are looked for.
 const NEWEST: usize = 256;
@@ -37,6 +58,8 @@ pub(crate) struct Holdings {
     /// Conversations that cannot be read. They are counted in nothing else.
     pub(crate) unreadable: usize,
     pub(crate) messages: u64,
+    /// What was found wrong among the newest messages.
+    pub(crate) findings: usize,
     pub(crate) artifacts: usize,
     pub(crate) snapshots: usize,
     /// Whoever has a conversation of their own, or spoke lately.
@@ -59,7 +82,7 @@ pub(crate) struct Holdings {
 
 /// What opens the store.
 #[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum KeyPlace {
     #[default]
     Passphrase,
@@ -115,6 +138,7 @@ impl Holdings {
     async fn add(&mut self, open: &OpenConversations, scope: &Scope) -> Result<Option<Timestamp>> {
         let store = open.store(scope).await?;
         let (stats, read) = (store.stats().await?, store.read_tail(NEWEST).await?);
+        self.findings += read.skipped.len();
         if stats.message_count + stats.hidden == 0 && stats.snapshots + stats.artifacts == 0 {
             return Ok(None);
         }
@@ -145,7 +169,10 @@ impl Holdings {
             ..fact(about, what.to_owned())
         };
         vec![
-            Fact { is_warning: self.unreadable > 0, ..fact("Stored", self.stored(day)) },
+            Fact {
+                is_warning: self.unreadable + self.findings > 0,
+                ..fact("Stored", self.stored(day))
+            },
             fact(
                 "Where",
                 format!(
@@ -160,8 +187,8 @@ impl Holdings {
             fact("Copies", self.copies()),
             with(
                 "Moving",
-                "Two files are enough: a sealed backup, and the key. On the new machine, the second line puts the backup in place.",
-                "sottovoce export backup.sottovoce --sealed --all && sottovoce key export --to key.backup\nsottovoce import backup backup.sottovoce --key-file key.backup",
+                "Two files are enough: a sealed backup, and the key. The second line puts them into a new machine.",
+                "sottovoce export backup.sottovoce --sealed --all && sottovoce key export --to key.backup\nsottovoce restore backup.sottovoce --key-file key.backup",
             ),
             with(
                 "Deleting",
@@ -169,7 +196,12 @@ impl Holdings {
                 "sottovoce forget --everything",
             ),
             self.seal.as_ref().map_or_else(
-                || fact("Seal", "There is no message yet whose seal could be tried.".to_owned()),
+                || {
+                    fact(
+                        "Seal",
+                        "There is no readable message whose seal could be tried.".to_owned(),
+                    )
+                },
                 Seal::fact,
             ),
         ]
@@ -196,9 +228,10 @@ impl Holdings {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             said.push_str(&format!("; people: {}{more}", named.join(", ")));
         }
-        if self.unreadable > 0 {
-            let unreadable = number(self.unreadable, "conversation");
-            said.push_str(&format!("; {unreadable} cannot be read, see Health or `doctor`"));
+        for (n, what) in [(self.unreadable, "conversation"), (self.findings, "newest record")] {
+            if n > 0 {
+                said.push_str(&format!("; {} cannot be read, see `verify --all`", number(n, what)));
+            }
         }
         said + "."
     }

@@ -38,6 +38,7 @@ mod ollama;
 mod pack;
 mod page;
 mod persona;
+mod privacy;
 mod reading;
 mod remotes;
 mod repair;
