@@ -263,6 +263,14 @@ pub fn setting_names() -> impl Iterator<Item = &'static str> {
     keys().map(|key| key.path)
 }
 
+/// A setting that somebody gives as text, such as `Context.LastN` and `9`, under its full name.
+///
+/// # Errors
+/// [`Error::Config`] for an unknown name, a value of the wrong type, and a secret.
+pub fn parse_setting(key: &str, text: &str) -> Result<Setting> {
+    Layer::checked(key, text)
+}
+
 /// The default folder of the store, in the platform's cache folder.
 ///
 /// # Errors

@@ -39,16 +39,6 @@ pub struct Setting {
     pub origin: String,
 }
 
-impl Setting {
-    /// A setting that somebody gives as text, such as `Context.LastN` and `9`, under its full name.
-    ///
-    /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for an unknown name, a value of the wrong type, and a secret.
-    pub fn parse(key: &str, text: &str) -> crate::error::Result<Self> {
-        super::layer::Layer::checked(key, text)
-    }
-}
-
 /// A secret setting. `Debug` does not show it.
 #[derive(Clone, PartialEq)]
 pub struct Secret(pub Zeroizing<String>);

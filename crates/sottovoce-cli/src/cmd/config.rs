@@ -1,7 +1,7 @@
 //! `sottovoce config`
 
 use sottovoce::Config;
-use sottovoce::config::{ConfiguredKey, Setting, setting_names};
+use sottovoce::config::{ConfiguredKey, Setting, parse_setting, setting_names};
 
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, object};
@@ -44,7 +44,7 @@ pub(crate) fn run(session: &Session, args: Args) -> Outcome {
     match args.change {
         None => list(session),
         Some(Change::Set { key, value }) => {
-            let setting = Setting::parse(&key, &value)?;
+            let setting = parse_setting(&key, &value)?;
             change(session, setting.key, Some(&setting.value))
         }
         Some(Change::Unset { key }) => {
@@ -52,7 +52,7 @@ pub(crate) fn run(session: &Session, args: Args) -> Outcome {
             let key = match known {
                 Some(key) => key,
                 // Its error names the nearest one.
-                None => Setting::parse(&key, "")?.key,
+                None => parse_setting(&key, "")?.key,
             };
             change(session, key, None)
         }
