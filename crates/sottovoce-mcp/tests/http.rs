@@ -306,3 +306,63 @@ async fn a_session_that_idles_ends_and_one_that_is_listened_to_does_not() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!((served.ask(&idle).await, served.ask(&busy).await), (404, 200));
 }
+
+#[tokio::test]
+async fn clients_that_accept_less_or_write_otherwise_are_understood() {
+    let served = serve(|_| {}).await;
+    let session = served.session().await.unwrap();
+    let begin = format!(
+        "POST /mcp/ HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\n\
+Authorization: Bearer {TOKEN}\r\nMCP-Protocol-Version: 2025-03-26\r\nMcp-Session-Id: {session}\r\n",
+        served.address
+    );
+    let ask = async |more: &str, body: &str| {
+        let head = format!("{begin}{more}Content-Length: {}\r\n\r\n{body}", body.len());
+        let answer = served.answer(&head).await;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.to_lowercase(), body.to_owned())
+    };
+    let ping = r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#;
+    for accept in ["", "Accept: */*\r\n", "Accept: application/json\r\n"] {
+        let (head, body) = ask(accept, ping).await;
+        assert!(head.starts_with("http/1.1 200") && head.contains("application/json"), "{head}");
+        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["id"], 5, "{accept}");
+    }
+    let (head, _) = ask("Accept: text/html\r\n", ping).await;
+    assert!(head.starts_with("http/1.1 406"), "{head}");
+    let (head, body) = ask("Accept: application/json, text/event-stream\r\n", ping).await;
+    assert!(head.contains("text/event-stream") && body.contains("\"id\":5"), "{head}");
+
+    // Arguments as a text, with half a character in it.
+    let call = r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"remember","arguments":"{\"text\":\"canary \\ud83d\"}"}}"#;
+    let (_, body) = ask("", call).await;
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert!(answer["error"].is_null() && answer["result"]["isError"] != true, "{body}");
+
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let recall = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"recall","arguments":{"words":"canary"}}}"#;
+    let (_, body) = ask("", &format!("[{ping},{note},{recall}]")).await;
+    let answers: Vec<Value> = serde_json::from_str(&body).unwrap();
+    assert_eq!(answers.iter().map(|a| &a["id"]).collect::<Vec<_>>(), [&json!(5), &json!(7)]);
+    assert!(answers[1].to_string().contains("canary"), "{body}");
+    let (head, body) = ask("", &format!("[{note}]")).await;
+    assert!(head.starts_with("http/1.1 202") && body.is_empty(), "{head} {body}");
+}
+
+#[tokio::test]
+async fn a_page_of_this_machine_may_ask_and_a_foreign_one_is_told_the_setting() {
+    let served = serve(|_| {}).await;
+    let preflight = |origin: &str| {
+        format!(
+            "OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\nConnection: close\r\n\
+Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n\r\n"
+        )
+    };
+    let told = served.answer(&preflight("http://localhost:6274")).await.to_lowercase();
+    assert!(told.starts_with("http/1.1 204"), "{told}");
+    assert!(told.contains("access-control-allow-origin: http://localhost:6274"), "{told}");
+    assert!(told.contains("access-control-allow-headers: authorization"), "{told}");
+    let refused = served.answer(&preflight("https://evil.example")).await;
+    assert!(refused.starts_with("HTTP/1.1 403") && refused.contains("--allow-host"), "{refused}");
+    assert!(!refused.to_lowercase().contains("access-control"), "{refused}");
+}

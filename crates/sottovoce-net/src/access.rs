@@ -8,50 +8,82 @@ use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use crate::origin;
+
 /// The names of this machine that clients on it use.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The names by which clients reach a server, besides those of loopback and the address that it listens on: each as it was
-/// given, and without port and brackets.
+/// The names by which clients reach a server, besides those of loopback and the address that it listens on, and the origins of
+/// other programs and pages that may ask.
 #[derive(Debug, Clone, Default)]
-pub struct Names(Vec<(String, String)>);
+pub struct Names {
+    /// Each as it was given, and without port and brackets.
+    hosts: Vec<(String, String)>,
+    origins: Vec<String>,
+}
+
+/// What a request names that is not allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreign {
+    /// A name of the server.
+    Host,
+    /// The page or program that asks.
+    Origin,
+}
 
 impl Names {
-    /// Allows these host names too.
-    pub fn add(&mut self, hosts: impl IntoIterator<Item = String>) {
-        self.0.extend(hosts.into_iter().map(|host| (host.to_lowercase(), host_name(&host))));
+    /// Allows these host names too, and these origins, such as `https://chat.example` and `chrome-extension://*`.
+    pub fn add(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names.into_iter().map(|name| name.to_lowercase()) {
+            match name.contains("://") {
+                true => self.origins.push(name.trim_end_matches('/').to_owned()),
+                false => self.hosts.push((name.clone(), host_name(&name))),
+            }
+        }
     }
 
-    /// The first of those that were added.
+    /// The first host of those that were added.
     pub fn first(&self) -> Option<&str> {
-        self.0.first().map(|(given, _)| given.as_str())
+        self.hosts.first().map(|(given, _)| given.as_str())
     }
 
     /// Whether a host, with a port or without, is a name of the server that listens at this address.
     pub fn has(&self, host: &str, listening: IpAddr) -> bool {
         let host = host_name(host);
         LOOPBACK.contains(&&*host)
-            || self.0.iter().any(|(_, name)| *name == host)
+            || self.hosts.iter().any(|(_, name)| *name == host)
             || (!listening.is_unspecified() && host.parse() == Ok(listening))
     }
 
     /// Checks the names by which a client reached the server, so that no web page reaches it through a domain name that
     /// resolves to this machine. Whoever must show a token may use any name of a machine whose names are not known.
-    pub fn check(&self, headers: &HeaderMap, listening: IpAddr, needs_token: bool) -> bool {
+    ///
+    /// # Errors
+    /// Which of both is not allowed.
+    pub fn check(
+        &self,
+        headers: &HeaderMap,
+        listening: IpAddr,
+        needs_token: bool,
+    ) -> Result<(), Foreign> {
         let is_ours = |origin: &str| {
+            let origin = origin.to_lowercase();
             origin.split_once("://").is_some_and(|(_, host)| self.has(host, listening))
+                || origin::is_local(&origin)
+                || self.origins.iter().any(|pattern| origin::matches(pattern, &origin))
         };
         if headers.get(ORIGIN).is_some_and(|origin| !origin.to_str().is_ok_and(is_ours)) {
-            return false;
+            return Err(Foreign::Origin);
         }
-        if listening.is_unspecified() && self.0.is_empty() && needs_token {
-            return true;
+        if listening.is_unspecified() && self.hosts.is_empty() && needs_token {
+            return Ok(());
         }
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         // A number is nobody's domain name.
-        host.is_some_and(|host| {
+        let is_ours = host.is_some_and(|host| {
             host_name(host).parse::<IpAddr>().is_ok() || self.has(host, listening)
-        })
+        });
+        is_ours.then_some(()).ok_or(Foreign::Host)
     }
 }
 
@@ -139,7 +171,8 @@ mod tests {
         names.add(["Pi.local", "fd00::2"].map(str::to_owned));
         assert_eq!((names.first(), Names::default().first()), (Some("pi.local"), None));
         let loopback: IpAddr = "127.0.0.1".parse().unwrap();
-        let check = |headers: &HeaderMap| names.check(headers, loopback, false);
+        names.add(["https://Chat.example/", "chrome-extension://*"].map(str::to_owned));
+        let check = |headers: &HeaderMap| names.check(headers, loopback, false).is_ok();
         for good in [
             "localhost:11435",
             "127.0.0.1",
@@ -157,19 +190,30 @@ mod tests {
         assert!(!check(&HeaderMap::new()));
         assert!(names.has("FD00::2", loopback) && !names.has("fd00::3", loopback));
         let mut foreign = with(HOST, "localhost");
-        for (origin, is_ours) in
-            [("https://evil.example", false), ("null", false), ("http://pi.local:8080", true)]
-        {
+        for (origin, is_ours) in [
+            ("https://evil.example", false),
+            ("null", false),
+            ("http://pi.local:8080", true),
+            ("https://chat.example", true),
+            ("https://chat.example.evil.example", false),
+            ("http://chat.example", false),
+            ("chrome-extension://abcdef", true),
+            ("moz-extension://abcdef", false),
+            ("app://obsidian.md", true),
+            ("vscode-webview://abc", true),
+            ("https://app://obsidian.md", false),
+        ] {
             foreign.insert(ORIGIN, HeaderValue::from_static(origin));
             assert_eq!(check(&foreign), is_ours, "{origin}");
         }
+        assert_eq!(names.check(&foreign, loopback, false), Err(Foreign::Origin));
     }
 
     #[test]
     fn a_machine_whose_names_are_not_known_is_reached_by_any_of_them_with_a_token() {
         let every: IpAddr = "0.0.0.0".parse().unwrap();
         let headers = with(HOST, "evil.example");
-        assert!(Names::default().check(&headers, every, true));
-        assert!(!Names::default().check(&headers, every, false));
+        assert_eq!(Names::default().check(&headers, every, true), Ok(()));
+        assert_eq!(Names::default().check(&headers, every, false), Err(Foreign::Host));
     }
 }

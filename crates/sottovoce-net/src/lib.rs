@@ -10,21 +10,25 @@ mod limits;
 mod listener;
 mod memory;
 mod metrics;
+mod origin;
 mod places;
 mod reply;
 mod serve;
 mod socket;
+mod surrogates;
 #[cfg(feature = "tls")]
 mod tls;
 
-pub use access::{Names, Token, bearer, same};
+pub use access::{Foreign, Names, Token, bearer, same};
 pub use body::{Body, Sender, pieces};
 pub use limits::Limits;
 pub use listener::{Duplex, ListenError, Listener, Stream};
 pub use memory::{Held, Memory, ReadError};
 pub use metrics::{OPEN_METRICS, OpenMetrics};
+pub use origin::{preflight, readable};
 pub use places::{Client, Connection, Places, lock};
 pub use reply::{closing, json, plain, reply};
 pub use serve::{accept, serve};
+pub use surrogates::replace_lone_surrogates;
 #[cfg(feature = "tls")]
 pub use tls::TlsError;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use http::HeaderMap;
 use sottovoce::Scope;
-use sottovoce_net::{Names, Token, bearer};
+use sottovoce_net::{Foreign, Names, Token, bearer};
 use zeroize::Zeroizing;
 
 /// What clients must show. `Debug` shows no secret.
@@ -72,8 +72,8 @@ pub(crate) enum Refusal {
     OtherScope,
     /// The key speaks for many people, and the request does not say for whom.
     NoUser,
-    /// The host name or the origin is not this server's.
-    Host,
+    /// The host name is not this server's, or the origin may not ask.
+    Foreign(Foreign),
 }
 
 impl Access {
@@ -82,7 +82,7 @@ impl Access {
         Self { token: token.map(Token::new), ..Self::default() }
     }
 
-    /// Allows these host names besides those of loopback.
+    /// Allows these host names besides those of loopback, and these origins of pages and programs.
     #[must_use]
     pub fn hosts(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         self.names.add(hosts);
@@ -201,9 +201,9 @@ impl Access {
         }
     }
 
-    /// Whether a client reached the server by one of its names.
-    pub(crate) fn check_host(&self, headers: &HeaderMap, listening: IpAddr) -> bool {
-        self.names.check(headers, listening, self.is_closed())
+    /// Whether a client reached the server by one of its names, and from an origin that may ask.
+    pub(crate) fn check_names(&self, headers: &HeaderMap, at: IpAddr) -> Result<(), Refusal> {
+        self.names.check(headers, at, self.is_closed()).map_err(Refusal::Foreign)
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{CONTENT_ENCODING, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use sottovoce::conversation::HostTurn;
 use sottovoce::{Error, Scope};
-use sottovoce_net::{Body, Client, ReadError, closing, json};
+use sottovoce_net::{Body, Client, Foreign, ReadError, closing, json, preflight, readable};
 use tokio::sync::oneshot;
 
 use crate::access::{Access, Refusal};
@@ -22,7 +22,7 @@ use crate::open_scope::OpenScope;
 use crate::receipt::Receipt;
 use crate::record::{Progress, Recorder};
 use crate::reply::error;
-use crate::request::{ChatRequest, Form, Unread, replace_lone_surrogates};
+use crate::request::{ChatRequest, Form, Unread};
 use crate::route::{self, Endpoint, Route};
 
 /// How many messages were recalled for the utterance, how many from before the session are in the request, the tokens
@@ -58,7 +58,17 @@ struct Admitted {
 impl Handler {
     /// Answers a request. The client is admitted once it has shown that it may ask.
     pub(crate) async fn answer(self, request: Request<Incoming>, client: Client) -> Response<Body> {
-        self.respond(request, &client).await.unwrap_or_else(|refused| *refused)
+        let headers = request.headers();
+        let is_openai = request.uri().path().contains("/v1/");
+        if let Err(refusal) = self.access.check_names(headers, self.listening) {
+            return *refused(is_openai, refusal);
+        }
+        let origin = headers.get(ORIGIN).cloned();
+        let response = match preflight(request.method(), headers) {
+            Some(told) => told,
+            None => self.respond(request, &client).await.unwrap_or_else(|refused| *refused),
+        };
+        readable(response, origin)
     }
 
     async fn respond(
@@ -69,9 +79,6 @@ impl Handler {
         let path = request.uri().path().to_owned();
         let is_openai = path.contains("/v1/");
         let refuse = |status, reason: &str| Box::new(error(is_openai, status, reason));
-        if !self.access.check_host(request.headers(), self.listening) {
-            return Err(refused(is_openai, Refusal::Host));
-        }
         let Route { scope, prefix, path } =
             route::split(&path).map_err(|error| refuse(StatusCode::NOT_FOUND, &reason(&error)))?;
         let endpoint = route::endpoint(request.method(), &path);
@@ -140,7 +147,7 @@ impl Handler {
             };
             Box::new(closing(error(is_openai, refused.status(), reason)))
         })?;
-        replace_lone_surrogates(&mut body);
+        sottovoce_net::replace_lone_surrogates(&mut body);
         Ok(body.into())
     }
 
@@ -324,9 +331,14 @@ fn refused(is_openai: bool, refusal: Refusal) -> Box<Response<Body>> {
              X-OpenWebUI-User-Id with a plain id, which Open WebUI sends with \
              ENABLE_FORWARD_USER_INFO_HEADERS",
         ),
-        Refusal::Host => (
+        Refusal::Foreign(Foreign::Host) => (
             StatusCode::MISDIRECTED_REQUEST,
             "this name of the server is not allowed; add it with --allow-host or Serve.Hosts",
+        ),
+        Refusal::Foreign(Foreign::Origin) => (
+            StatusCode::FORBIDDEN,
+            "this page or program may not ask; add its Origin, such as https://chat.example or chrome-extension://*, \
+             with --allow-host or Serve.Hosts",
         ),
     };
     let mut response = error(is_openai, status, reason);

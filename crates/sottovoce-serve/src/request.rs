@@ -9,7 +9,7 @@ mod responses;
 
 use std::ops::Range;
 
-pub(crate) use json::{Object, escaped, replace_lone_surrogates, tail_start};
+pub(crate) use json::{Object, escaped, tail_start};
 pub(crate) use line::{ChatRequest, Line, Speaker, System, Unread};
 
 /// The form of a request and of its answer.

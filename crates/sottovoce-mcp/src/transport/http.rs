@@ -3,6 +3,7 @@
 //! Without a token the server listens on loopback addresses only. It checks the names in `Host` and `Origin`, so that
 //! a web page cannot reach it through a domain name that resolves to this machine.
 
+mod lenient;
 mod sessions;
 
 use std::net::{IpAddr, SocketAddr};
@@ -10,15 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HeaderValue, WWW_AUTHENTICATE};
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http::header::{HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use sottovoce_net::{Body, Client, Listener, Names, ReadError, closing, plain};
+use sottovoce_net::{
+    Body, Client, Foreign, Listener, Names, ReadError, closing, plain, preflight, readable,
+    replace_lone_surrogates,
+};
 use tokio_util::sync::CancellationToken;
-use tower_service::Service;
 use zeroize::Zeroizing;
 
 use sessions::Sessions;
@@ -143,17 +145,24 @@ pub async fn serve<S: ServerHandler>(
     let answer = move |request: Request<Incoming>, client: Client| {
         let (mut service, door) = (service.clone(), Arc::clone(&door));
         async move {
+            if let Err(foreign) = door.check(request.headers()) {
+                return foreign;
+            }
+            let origin = request.headers().get(ORIGIN).cloned();
+            if let Some(told) = preflight(request.method(), request.headers()) {
+                return readable(told, origin);
+            }
             let request = match door.pass(request, &client).await {
                 Ok(request) => request,
-                Err(refused) => return refused,
+                Err(refused) => return readable(refused, origin),
             };
             let ends_session = request.method() == Method::DELETE;
-            let Ok(response) = service.call(request).await;
+            let response = lenient::answer(&mut service, request).await;
             if ends_session && response.status() == StatusCode::ACCEPTED {
                 // The session has ended, but some clients take this answer for a failure.
-                return plain(StatusCode::NO_CONTENT, "");
+                return readable(plain(StatusCode::NO_CONTENT, ""), origin);
             }
-            client.hold(response.map(Body::new)).unwrap_or_else(refused)
+            readable(client.hold(response.map(Body::new)).unwrap_or_else(refused), origin)
         }
     };
     tokio::select! {
@@ -171,12 +180,27 @@ struct Door {
 }
 
 impl Door {
+    /// Checks the names in `Host` and `Origin`.
+    fn check(&self, headers: &HeaderMap) -> Result<(), Response<Body>> {
+        let found = self.names.check(headers, self.listening, self.token.is_some());
+        let text = match found {
+            Ok(()) => return Ok(()),
+            Err(Foreign::Host) => {
+                "this name of the server is not allowed; add it with --allow-host\n"
+            }
+            Err(Foreign::Origin) => {
+                "this page or program may not ask; add its Origin, such as https://chat.example, with --allow-host\n"
+            }
+        };
+        Err(closing(plain(StatusCode::FORBIDDEN, text)))
+    }
+
     /// Reads the whole request of a client that is admitted, or returns the refusal.
     async fn pass(
         &self,
         request: Request<Incoming>,
         client: &Client,
-    ) -> Result<Request<Full<Bytes>>, Response<Body>> {
+    ) -> Result<Request<Bytes>, Response<Body>> {
         let headers = request.headers();
         if self.token.as_ref().is_some_and(|token| !token.is_shown(headers)) {
             let mut refused = plain(StatusCode::UNAUTHORIZED, "a bearer token is required\n");
@@ -187,16 +211,13 @@ impl Door {
             let text = "too many clients are connected\n";
             return Err(closing(plain(StatusCode::SERVICE_UNAVAILABLE, text)));
         }
-        if request.uri().path() != PATH {
+        if request.uri().path().trim_end_matches('/') != PATH {
             return Err(plain(StatusCode::NOT_FOUND, "the endpoint is /mcp\n"));
         }
-        if !self.names.check(headers, self.listening, self.token.is_some()) {
-            let text = "Forbidden: Host or Origin header is not allowed\n";
-            return Err(closing(plain(StatusCode::FORBIDDEN, text)));
-        }
         let (head, body) = request.into_parts();
-        let body = client.read(body, LONGEST_REQUEST).await.map_err(refused)?;
-        Ok(Request::from_parts(head, Full::new(body.into())))
+        let mut body = client.read(body, LONGEST_REQUEST).await.map_err(refused)?;
+        replace_lone_surrogates(&mut body);
+        Ok(Request::from_parts(head, body.into()))
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Health {
 impl Health {
     pub(super) async fn answer(self, request: Request<Incoming>, client: Client) -> Response<Body> {
         client.admit();
-        if !self.access.check_host(request.headers(), self.listening) {
+        if self.access.check_names(request.headers(), self.listening).is_err() {
             return plain(StatusCode::MISDIRECTED_REQUEST, "this name of the server is unknown\n");
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {

@@ -192,16 +192,41 @@ async fn a_context_that_is_deleted_hears_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_web_page_cannot_ask() {
     let served = Served::start().await;
-    for headers in
-        [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")]
-    {
-        let got = served.post_with("/api/chat", hello(), &[headers]).await;
-        assert_eq!(got.status, 421, "{headers:?}");
+    for (header, status) in [
+        (("host", "evil.example"), 421),
+        (("origin", "https://evil.example"), 403),
+        (("origin", "null"), 403),
+        (("origin", "chrome-extension://abc"), 403),
+    ] {
+        let got = served.post_with("/api/chat", hello(), &[header]).await;
+        assert_eq!(got.status, status, "{header:?}");
     }
     let port = served.url.rsplit_once(':').unwrap().1;
     let own = format!("localhost:{port}");
     assert_eq!(served.post_with("/api/chat", hello(), &[("host", &own)]).await.status, 200);
     assert_eq!(served.forwarded().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_or_a_page_of_this_machine_can_ask_and_read_the_answer() {
+    let served = Served::start().await;
+    for origin in ["http://localhost:3000", "app://obsidian.md", "vscode-webview://abc"] {
+        let request =
+            http_client().request(http::Method::OPTIONS, format!("{}/api/chat", served.url));
+        let request =
+            request.header("origin", origin).header("access-control-request-method", "POST");
+        let told = request.send().await.unwrap();
+        assert_eq!(
+            (told.status().as_u16(), &told.headers()["access-control-allow-methods"]),
+            (204, &"POST".parse().unwrap())
+        );
+        assert_eq!(told.headers()["access-control-allow-origin"], origin);
+        let answered = http_client().post(format!("{}/api/chat", served.url));
+        let answered = answered.header("origin", origin).body(hello()).send().await.unwrap();
+        assert_eq!(answered.status(), 200);
+        assert_eq!(answered.headers()["access-control-allow-origin"], origin);
+        assert_eq!(answered.headers()["access-control-expose-headers"], "*");
+    }
 }
 
 #[tokio::test]
