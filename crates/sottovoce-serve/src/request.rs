@@ -67,11 +67,16 @@ impl ChatRequest {
     /// [probe or a task](aside).
     pub(crate) fn read(form: Form, body: &[u8]) -> Result<Self, Unread> {
         let (body, fields) = fields(body)?;
-        let request = match form {
+        let mut request = match form {
             Form::OllamaChat | Form::OpenAiChat => chat::read(body, &fields)?,
             Form::OllamaGenerate => generate::read(body, &fields)?,
             Form::OpenAiResponses => responses::read(body, &fields)?,
         };
+        for line in request.lines.iter_mut().filter(|line| line.speaker == Speaker::User) {
+            if let Some(words) = aside::words_beside_documents(&line.text) {
+                line.text = words;
+            }
+        }
         match aside::bounded(&fields).or_else(|| aside::unsaid(&request)) {
             Some(reason) => Err(Unread::Aside(reason)),
             None => Ok(request),
@@ -194,7 +199,10 @@ mod tests {
             r#"{"messages":[{"role":"system","content":"x"}]}"#.into(),
             r#"{"messages":[{"role":"user","content":"  "}]}"#.into(),
             r#"{"messages":[{"role":"user","content":"What is the capital of France?"}]}"#.into(),
-            says("").replace("Hi.", "### Task:\\nGenerate a title"),
+            says("").replace("Hi.", "### Task:\\nGenerate a title\\n### Output:\\nJSON"),
+            says("").replace("Hi.", "Your task is to reflect the speaker's likely facial expression through"),
+            says("").replace("Hi.", "Provide a concise, 5-word-or-less title for the conversation, using"),
+            r#"{"messages":[{"role":"system","content":"Available Tools: []"},{"role":"user","content":"Query: Hi."}]}"#.into(),
             r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#
                 .into(),
             "{}".into(),
@@ -203,6 +211,9 @@ mod tests {
                 assert!(matches!(read(form, &body), Err(Unread::Aside(_))), "{body}");
             }
         }
+        // A person may say so.
+        let said = says("").replace("Hi.", "### Task: buy milk");
+        assert_eq!(read(Form::OllamaChat, &said).unwrap().utterance(), "### Task: buy milk");
         for more in ["", r#","format":"""#, r#","format":null,"response_format":{"type":"text"}"#] {
             assert!(read(Form::OllamaChat, &says(more)).is_ok(), "{more}");
         }
@@ -212,6 +223,24 @@ mod tests {
         }
         let formatted = r#"{"input":"Hi.","text":{"format":{"type":"json_object"}}}"#;
         assert!(matches!(read(Form::OpenAiResponses, formatted), Err(Unread::Aside(_))));
+    }
+
+    #[test]
+    fn a_persons_words_are_taken_out_of_the_template_for_documents() {
+        let template = "### Task:\nRespond to the query using the context.\n\n### Output:\ny\n\n\
+                        <context>\n<source id=\"1\">A </context> of leeks</source>\n</context>\n";
+        for content in [
+            format!("{template}\nWhat goes with leeks?"),
+            format!("What goes with leeks?\n{template}"),
+            format!("{template}<user_query>\nWhat goes with leeks?\n</user_query>\n"),
+            format!("{template}<user_query>x</user_query>\n\nWhat goes with leeks?"),
+        ] {
+            let content = serde_json::json!(content).to_string();
+            let body = format!(r#"{{"messages":[{{"role":"user","content":{content}}}]}}"#);
+            let request = read(Form::OllamaChat, &body).unwrap();
+            assert_eq!(request.utterance(), "What goes with leeks?", "{content}");
+            assert_eq!(body.get(request.lines[0].place.clone().unwrap()).unwrap(), content);
+        }
     }
 
     #[test]

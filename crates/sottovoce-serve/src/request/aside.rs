@@ -8,8 +8,28 @@ const PROBE_TOKENS: f64 = 3.0;
 /// What programs ask to see whether a model answers.
 const PROBE: &str = "What is the capital of France?";
 const PROBE_TOOL: &str = "test_function";
-/// How Open WebUI begins its requests for titles, tags and follow-up questions.
+/// How programs begin what they ask a model for themselves, in a user's message or in the system prompt.
+const TASKS: [&str; 9] = [
+    // Open WebUI: backend/open_webui/config.py
+    "Your task is to reflect the speaker's likely facial expression",
+    "You have been provided with a set of responses from various models",
+    "Available Tools:",
+    // Open WebUI's titles of old, and Page Assist's: src/services/title.ts
+    "Here is the query:\n",
+    // LibreChat: src/utils/title.ts of its agents, and title.js of its assistants
+    "Provide a concise, 5-word-or-less title for the conversation",
+    "Please generate a concise, 5-word-or-less title for the conversation",
+    "Please generate a concise title (max 40 characters) for a conversation",
+    "Analyze this conversation and provide:\n1. The detected language",
+    // LobeChat: packages/prompts/src/chains/summaryTitle.ts
+    "You are a professional conversation summarizer. Generate a concise title",
+];
+/// How Open WebUI begins its requests for titles, tags, follow-up questions and the like, and what stands in them all, but
+/// in no sentence of a person.
 const TASK: &str = "### Task:";
+const TASK_PARTS: [&str; 3] = ["### Output:", "<chat_history>", "### Guidelines:"];
+/// Why a task is not recorded.
+const A_TASK: &str = "it is a program's own task";
 /// Why a probe is not recorded.
 const A_PROBE: &str = "it only tries the server";
 
@@ -50,7 +70,27 @@ pub(super) fn unsaid(request: &ChatRequest) -> Option<&'static str> {
         Some(last) if last.speaker == Speaker::Assistant => {
             Some("its last message is the assistant's")
         }
-        _ if words.starts_with(TASK) => Some("it is a task of Open WebUI"),
+        _ if is_task(words) => Some(A_TASK),
+        _ if request.system.as_ref().is_some_and(|system| is_task(&system.text)) => Some(A_TASK),
         _ => (is_alone && words == PROBE).then_some(A_PROBE),
     }
+}
+
+fn is_task(text: &str) -> bool {
+    let text = text.trim_start();
+    TASKS.iter().any(|begin| text.starts_with(begin))
+        || (text.starts_with(TASK) && TASK_PARTS.iter().any(|part| text.contains(part)))
+}
+
+/// The person's words in a message that Open WebUI has put into its template for documents, web searches and knowledge: what
+/// stands before or after it, or between the tags that earlier versions have for them.
+pub(super) fn words_beside_documents(text: &str) -> Option<String> {
+    let (before, template) = text.split_once(TASK)?;
+    let (_, after) = template.split_once("<context>")?.1.rsplit_once("</context>")?;
+    let asked =
+        after.split_once("<user_query>").and_then(|(_, rest)| rest.split_once("</user_query>"));
+    let (quoted, after) = asked.map_or(("", after), |(quoted, rest)| (quoted.trim(), rest));
+    let beside = format!("{} {}", before.trim(), after.trim());
+    let words = if beside.trim().is_empty() { quoted } else { beside.trim() };
+    (!words.is_empty()).then(|| words.to_owned())
 }

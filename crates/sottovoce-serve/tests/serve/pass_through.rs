@@ -268,7 +268,7 @@ async fn a_model_on_other_peoples_machines_gets_nothing() {
         ("/api/show", r#"{"model":"big-cloud"}"#),
         (
             "/api/chat",
-            r####"{"model":"big-cloud","messages":[{"role":"user","content":"### Task: x"}]}"####,
+            r####"{"model":"big-cloud","messages":[{"role":"user","content":"### Task: x ### Output:"}]}"####,
         ),
         ("/api/generate", r#"{"model":"big-cloud","prompt":"Hello.","raw":true}"#),
     ] {
@@ -293,7 +293,7 @@ async fn an_answer_that_says_it_comes_from_a_cloud_is_refused_and_not_stored() {
         json!({ "model": "llama3.2", "messages": [{ "role": "user", "content": words }] })
             .to_string()
     };
-    for words in ["Hello.", "### Task: a title"] {
+    for words in ["Hello.", "### Task: a title ### Output:"] {
         served.stub.next(from("https://ollama.com:443"));
         let got = served.post("/api/chat", asks(words)).await;
         assert_eq!(got.status, 403, "{}", got.text);
