@@ -39,7 +39,7 @@ pub struct OpenAi {
 settings_of_a_server!(OpenAi);
 
 impl OpenAi {
-    /// A server at an address such as `http://127.0.0.1:8080`, with or without `/v1` at its end. Sends nothing yet.
+    /// A server at an address such as `http://127.0.0.1:8080`, with or without `/v1` or `/v1/chat/completions` at its end. Sends nothing yet.
     ///
     /// `silence` is the longest time that the server may be silent, before or during an answer.
     ///
@@ -47,6 +47,7 @@ impl OpenAi {
     /// [`Error::Config`](crate::Error::Config) for an invalid address, and for `https` without the feature `tls`.
     pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
         let base = base_url.trim().trim_end_matches('/');
+        let base = base.strip_suffix("/chat/completions").unwrap_or(base);
         let base = base.strip_suffix("/v1").unwrap_or(base);
         Ok(Self { client: Arc::new(HttpClient::new(base, silence)?) })
     }

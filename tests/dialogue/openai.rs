@@ -350,7 +350,7 @@ async fn a_server_with_a_template_is_asked_not_to_think_by_default() {
 
 #[tokio::test]
 async fn a_base_address_may_end_in_v1_and_have_a_path() {
-    for end in ["", "/", "/v1", "/v1/"] {
+    for end in ["", "/", "/v1", "/v1/", "/v1/chat/completions"] {
         let stub = OllamaStub::start();
         let server = OpenAi::new(&format!("{}{end}", stub.url()), PATIENCE).unwrap();
         server.models().await.unwrap();

@@ -119,9 +119,21 @@ async fn able(report: &mut Report, config: &Config, server: &ModelServer, info: 
                 "{name:?} is there with a window of {loaded}; prompts keep to LanguageModel.NumCtx ({asked})"
             ),
         ),
+        _ if !is_listed(server, name).await => report.warn(
+            "model",
+            format!("the server answers, but does not list {name:?}: it takes any name for the model that it has"),
+            "sottovoce models",
+            yours(),
+        ),
         (asked, ..) => {
             let asked = asked.map_or_else(|| "the server's".to_owned(), |asked| asked.to_string());
             report.good("model", format!("{name:?} is there; the window asked for is {asked}"));
         }
     }
+}
+
+/// Whether the server lists the model, as far as it lists any.
+async fn is_listed(server: &ModelServer, name: &str) -> bool {
+    let Ok(models) = server.models().await else { return true };
+    models.is_empty() || models.iter().any(|(model, _)| model.is(name))
 }
