@@ -207,6 +207,11 @@ pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
 
 /// Writes a message as text.
 pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
+    excerpt(seq, message, &printable(&message.content))
+}
+
+/// Writes a message as text with these words of it, which are printable.
+pub(crate) fn excerpt(seq: u64, message: &ChatMessage, words: &str) -> io::Result<()> {
     let minutes = message.offset_minutes.unwrap_or(0);
     let offset =
         jiff::tz::Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(jiff::tz::Offset::UTC);
@@ -224,7 +229,7 @@ pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
         seq,
         thread.unwrap_or_default(),
         speaker.unwrap_or_default(),
-        printable(&message.content).replace('\n', "\n        "),
+        words.replace('\n', "\n        "),
         if calls.is_empty() { "" } else { &called },
         cut.unwrap_or_default(),
         restored.unwrap_or_default(),

@@ -60,7 +60,7 @@ impl Why {
         [
             ("words", self.near),
             ("meaning", self.sense),
-            ("meaning around", self.around),
+            ("meaningAround", self.around),
             ("tells", self.tells),
             ("topic", self.topic),
             ("speaker", self.speaker),
@@ -74,15 +74,19 @@ impl Why {
 const THE_SAME: f32 = 0.6;
 /// How much it must to be said to mean something like it.
 const SOMETHING_LIKE: f32 = 0.25;
-/// What is said of a hit that has no reason.
-const BETTER: &str = "fits better than the rest";
 
 impl Why {
     /// The reasons in words, such as: says “Bruno”; means something like it; said on a day that was asked for.
     pub fn in_words(&self) -> String {
         self.reasons(|words| {
             let quoted: Vec<String> = words.iter().map(|word| format!("“{word}”")).collect();
-            quoted.join(", ")
+            match quoted.split_last() {
+                Some((last, [first, others @ ..])) => {
+                    let others: String = others.iter().map(|word| format!(", {word}")).collect();
+                    format!("{first}{others} and {last}")
+                }
+                _ => quoted.concat(),
+            }
         })
     }
 
@@ -94,9 +98,9 @@ impl Why {
         })
     }
 
-    /// Whether anything speaks for it but being better than the rest.
+    /// Whether the passage itself says or means something of what is asked for. A best hit need not.
     pub fn fits(&self) -> bool {
-        self.reasons(|_| String::new()) != BETTER
+        self.alike >= SOMETHING_LIKE || self.words.iter().any(|(_, share)| *share >= 1.)
     }
 
     fn reasons(&self, told: impl Fn(&[&str]) -> String) -> String {
@@ -121,7 +125,7 @@ impl Why {
         reasons
             .extend(others.into_iter().filter(|(is, _)| *is).map(|(_, reason)| reason.to_owned()));
         match reasons.is_empty() {
-            true => BETTER.to_owned(),
+            true => "fits better than the rest".to_owned(),
             false => reasons.join("; "),
         }
     }

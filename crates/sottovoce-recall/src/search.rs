@@ -254,7 +254,7 @@ fn places_of<'a>(letters: &'a str, text: &'a str) -> impl Iterator<Item = Range<
         let mut here = fold(text.get(*at..).unwrap_or_default());
         letters.chars().all(|letter| here.next() == Some(letter))
     };
-    let starts = text.char_indices().filter(|(_, c)| is_unspaced(*c)).map(|(at, _)| at);
+    let starts = text.char_indices().filter(|(_, c)| !c.is_ascii()).map(|(at, _)| at);
     starts.filter(begins).filter_map(|at| {
         let mut ends = text.get(at..)?.char_indices().map(|(last, c)| at + last + c.len_utf8());
         let is_all =
