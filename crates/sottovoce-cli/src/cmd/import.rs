@@ -54,12 +54,20 @@ Examples:
   sottovoce import openai ~/Downloads/chatgpt               all of it, unpacked
   sottovoce import openai training.jsonl                    chat completions: named/training and so on";
 
+const EXAMPLES: &str = "\
+Examples:
+  sottovoce import backup backup.sottovoce        what `export` wrote
+  sottovoce import openai ~/Downloads/chatgpt     what ChatGPT exported, unpacked
+  sottovoce import jsonl chat.jsonl --dry-run     what would come in?
+  sottovoce import jsonl --help                   more about one of them";
+
 /// Imports conversations from other programs
 ///
 /// Opens the other program's files read-only. A message that was imported before, or was forgotten since, is not
 /// imported again, so an import can be interrupted and repeated. Each message keeps its time and is sorted by it, but
 /// never before a message that precedes it in the other program.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     system: System,
