@@ -35,9 +35,7 @@ fn ended_below(command: Command) -> Command {
 fn ended(command: Command, exit_codes: &str) -> Command {
     let told = command.get_after_help().map(|told| laid_out(&told.to_string()) + "\n\n");
     let told = told.unwrap_or_default();
-    let has_own = told.contains("Exit codes:");
-    let long = if has_own { told.trim_end().to_owned() } else { format!("{told}{exit_codes}") };
-    command.after_help(format!("{told}{FOLDED}")).after_long_help(long)
+    command.after_help(format!("{told}{FOLDED}")).after_long_help(format!("{told}{exit_codes}"))
 }
 
 /// Columns of a terminal.
@@ -58,25 +56,26 @@ fn laid_out(text: &str) -> String {
         }
     }
     let any_is_wide = lines.iter().any(|line| line.starts_with("  ") && is_wide(line));
-    let laid_out = lines.iter().map(|line| match line.rsplit_once("   ") {
+    let laid_out = lines.iter().map(|line| match line.rsplit_once("  ") {
         _ if !line.starts_with("  ") || !any_is_wide => line.clone(),
         Some((example, remark)) if !example.trim().is_empty() => {
-            format!("{}\n      {}", broken(example.trim_end()), remark.trim_start())
+            let remark = broken(&format!("      {}", remark.trim_start()));
+            format!("{}\n{remark}", example.trim_end())
         }
-        _ => broken(line),
+        _ => line.clone(),
     });
     laid_out.collect::<Vec<_>>().join("\n")
 }
 
-/// An example on as many lines as it needs.
-fn broken(example: &str) -> String {
-    let fits = example.char_indices().nth(COLUMNS - 2).and_then(|(end, _)| example.get(..end));
+/// A remark on as many lines as it needs.
+fn broken(remark: &str) -> String {
+    let fits = remark.char_indices().nth(COLUMNS).and_then(|(end, _)| remark.get(..end));
     match fits.and_then(|fits| fits.rfind(' ')) {
-        Some(at) if example.chars().count() > COLUMNS => {
-            let (first, rest) = example.split_at(at);
-            format!("{first} \\\n{}", broken(&format!("      {}", rest.trim_start())))
+        Some(at) => {
+            let (first, rest) = remark.split_at(at);
+            format!("{first}\n{}", broken(&format!("      {}", rest.trim_start())))
         }
-        _ => example.to_owned(),
+        None => remark.to_owned(),
     }
 }
 

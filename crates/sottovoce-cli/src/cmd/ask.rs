@@ -19,7 +19,7 @@ Examples:
   sottovoce ask What is my sister called?     no quotes needed
   sottovoce ask - < question.txt              a long text
   sottovoce ask --clean Tell me a joke        the model sees nothing said before
-  sottovoce ask --off-record Am I ill?        nothing is stored
+  sottovoce --user ann ask Am I invited?      in Ann's own conversation
 
 With --json each line is an event: `text` as words come, `toolCall` where the model calls a function, and one `done` at the end, with the numbers of both messages, the whole answer and what the turn took.";
 

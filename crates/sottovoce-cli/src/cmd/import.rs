@@ -407,8 +407,8 @@ const JSONL_HELP: &str = "\
 Fields of a line:
   role        user, assistant, system or tool, in any letter case; also human, ai, bot, model
   content     the words
-  the time    as timestampUtc, timestamp, created_at, createdAt, time or date: like 2025-08-24T18:36:25+02:00, or
-              the seconds or milliseconds since 1970 as a number
+  the time    as timestampUtc, timestamp, created_at, createdAt, time or date: like 2025-08-24T18:36:25+02:00, or \
+the seconds or milliseconds since 1970 as a number
   id          what the source calls the message; kept as messageId
   metadata    texts by name; values of other kinds are kept as their JSON
   toolCalls, toolCallId, threadId, offsetMinutes    as `tail --json` prints them

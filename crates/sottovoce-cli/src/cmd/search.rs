@@ -1,7 +1,7 @@
 //! `sottovoce search`
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use sottovoce::context::recall::{
@@ -9,6 +9,7 @@ use sottovoce::context::recall::{
     neighbours,
 };
 use sottovoce::{Error, Scope, StoredMessage, with_causes};
+use tokio::time::{Instant, timeout_at};
 use zeroize::Zeroizing;
 
 use crate::cmd::recall;
@@ -147,15 +148,16 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 
 /// Says in which other conversations the words stand, as far as a short look finds them.
 async fn hint_at_others(session: &Session, stores: &Stores<'_>, lookup: &Lookup<'_>) {
-    let begun = Instant::now();
+    let end = Instant::now() + SHORTLY;
     let (mut places, mut total) = (Vec::new(), 0);
-    for scope in session.scopes(true).unwrap_or_default() {
-        if scope == session.scope || begun.elapsed() > SHORTLY {
-            continue;
-        }
-        let Ok(store) = stores.open(scope.clone()).await else { continue };
-        let found = Recall::new(Arc::new(store)).search(lookup.query, lookup.thread, 1).await;
-        let Some(found) = found.ok().filter(|found| found.total > 0) else { continue };
+    let others = session.scopes(true).unwrap_or_default();
+    for scope in others.into_iter().filter(|scope| *scope != session.scope) {
+        let look = async {
+            let recall = Recall::new(Arc::new(stores.open(scope.clone()).await.ok()?));
+            recall.search(lookup.query, lookup.thread, 1).await.ok()
+        };
+        let Ok(found) = timeout_at(end, look).await else { break };
+        let Some(found) = found.filter(|found| found.total > 0) else { continue };
         total += found.total;
         places.push(scope);
     }

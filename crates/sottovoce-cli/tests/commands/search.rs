@@ -92,10 +92,14 @@ fn search_goes_on_to_what_fits_and_to_what_was_meant_and_says_so() {
     assert!(out(&fitting).contains("\n        says “appointment”"), "{}", out(&fitting));
     assert!(!out(&fitting).contains("bye"), "{}", out(&fitting));
     let stages = |words: &[&str]| -> Vec<Value> {
-        found(&home, words).into_iter().map(|row| row["found"].clone()).collect()
+        let all = out(&home.run(&[&["search", "--json"], words].concat()));
+        let rows = all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.map(|row| row["found"].clone()).collect()
     };
     assert_eq!(stages(&["tram"]), ["exact"]);
-    assert_eq!(stages(&["appointment", "cancelled"]), ["fitting"]);
+    // As meanings come by and by, more may fit.
+    let fitting = stages(&["appointment", "cancelled"]);
+    assert!(!fitting.is_empty() && fitting.iter().all(|stage| stage == "fitting"), "{fitting:?}");
     let meant = home.run(&["search", "Tramm", "apointment"]);
     assert_eq!(code(&meant), 3);
     assert!(err(&meant).contains("did you mean: tram appointment"), "{}", err(&meant));
@@ -121,7 +125,7 @@ fn search_says_which_other_conversations_have_the_words() {
 #[test]
 fn a_hit_in_a_long_message_shows_the_passage_that_has_the_words() {
     let home = Home::new();
-    let long = format!("{} the leek is here {}", "before ".repeat(300), "after ".repeat(300));
+    let long = format!("{}the leek is here {}", "before ".repeat(300), "after ".repeat(300));
     home.keep(&[&long]);
     let shown = out(&home.run(&["search", "leek"]));
     assert!(shown.len() < 600 && shown.contains("before the leek is here after"), "{shown}");
