@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use zeroize::Zeroizing;
 
 pub use last_n::LastNContextProvider;
 pub use persona_history::PersonaHistoryProvider;
@@ -136,6 +137,17 @@ pub struct ContextMessage {
     heading: Option<Arc<str>>,
     /// Why it was chosen, if its provider has a reason for each message.
     why: Option<Arc<str>>,
+    quoting: Option<Quoting>,
+}
+
+/// A reason that quotes words of the utterance, for people alone. `Debug` shows none.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Quoting(pub(crate) Zeroizing<String>);
+
+impl fmt::Debug for Quoting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Quoting(..)")
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -171,6 +183,17 @@ impl ContextMessage {
         self
     }
 
+    /// Gives the same reason with words of the utterance.
+    pub(crate) fn quoting(mut self, why: String) -> Self {
+        self.quoting = Some(Quoting(Zeroizing::new(why)));
+        self
+    }
+
+    /// The reason with words of the utterance, if it has one.
+    pub(crate) fn quotes(&self) -> Option<Quoting> {
+        self.quoting.clone()
+    }
+
     /// The reason for choosing this message, if it has one of its own.
     pub fn why(&self) -> Option<&str> {
         self.why.as_deref()
@@ -190,7 +213,7 @@ impl ContextMessage {
                 Source::Supplied(Arc::new(message))
             }
         };
-        Self { source, heading: self.heading.clone(), why: self.why.clone() }
+        Self { source, ..self.clone() }
     }
 
     /// The time by which it is ordered.
@@ -228,13 +251,18 @@ impl ContextMessage {
 
 impl From<Arc<StoredMessage>> for ContextMessage {
     fn from(stored: Arc<StoredMessage>) -> Self {
-        Self { source: Source::Stored(stored), heading: None, why: None }
+        Self { source: Source::Stored(stored), heading: None, why: None, quoting: None }
     }
 }
 
 impl From<ChatMessage> for ContextMessage {
     fn from(message: ChatMessage) -> Self {
-        Self { source: Source::Supplied(Arc::new(message)), heading: None, why: None }
+        Self {
+            source: Source::Supplied(Arc::new(message)),
+            heading: None,
+            why: None,
+            quoting: None,
+        }
     }
 }
 

@@ -63,15 +63,16 @@ impl ContextProvider for LastNContextProvider {
             most = most.saturating_mul(4);
             reading = history.newest(most).await?;
         }
-        let (start, why) = if self.blocks {
-            let next = request.before.unwrap_or(reading.last_seq.saturating_add(1));
-            let start = block_start(&reading.messages, next, n, most);
-            let first = reading.messages.get(start).map_or(0, |message| message.seq);
-            (start, format!("in the blocks from number {first}"))
-        } else {
-            (0, format!("among the last {n}"))
+        let next = request.before.unwrap_or(reading.last_seq.saturating_add(1));
+        let start = match self.blocks {
+            true => block_start(&reading.messages, next, n, most),
+            false => 0,
         };
         let messages = reading.messages.into_iter().skip(start);
+        let why = match messages.len() {
+            1 => "the newest message".to_owned(),
+            count => format!("one of the newest {count} messages"),
+        };
         let mut context = Context::new(messages.map(Into::into).collect(), why);
         context.skipped = reading.skipped;
         Ok(context)

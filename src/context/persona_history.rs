@@ -60,7 +60,7 @@ impl ContextProvider for PersonaHistoryProvider {
         }
         let whole = blocks::whole_from(reading.messages.iter().map(|stored| &stored.message), 0);
         let messages = reading.messages.into_iter().skip(whole);
-        let why = format!("within {limit} tokens");
+        let why = format!("one of the newest messages, which may take {limit} tokens");
         let mut context = Context::new(messages.map(Into::into).collect(), why);
         context.skipped = reading.skipped;
         Ok(context)

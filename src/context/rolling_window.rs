@@ -119,7 +119,8 @@ impl ContextProvider for RollingWindowProvider {
         let reading = history.since(start).await?;
         let whole = blocks::whole_from(reading.messages.iter().map(|stored| &stored.message), 0);
         let messages = reading.messages.into_iter().skip(whole);
-        let why = format!("said after {start}");
+        let zone = request.store.clock().now().time_zone().clone();
+        let why = start.to_zoned(zone).strftime("said since %H:%M on %-d %B %Y").to_string();
         let mut context = Context::new(messages.map(Into::into).collect(), why);
         context.skipped = reading.skipped;
         Ok(context)

@@ -217,6 +217,7 @@ mod tests {
             placement,
             tokens,
             why: String::new(),
+            quoting: None,
             outcome: EntryOutcome::Included,
         }
     }

@@ -383,6 +383,7 @@ pub fn history_within(
         placement: Placement::History,
         tokens: price(message),
         why: message.why().unwrap_or(&history.why).to_owned(),
+        quoting: None,
         outcome: EntryOutcome::Included,
     };
     let mut entries: Vec<ReceiptEntry> = messages.iter().map(entry).collect();
@@ -410,6 +411,7 @@ fn entry(
         placement,
         tokens: rates.tokens(&count),
         why: why.to_owned(),
+        quoting: message.quotes(),
         outcome: EntryOutcome::Included,
     }
 }

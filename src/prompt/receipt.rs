@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::context::Placement;
+use crate::context::{Placement, Quoting};
 use crate::message::ChatRole;
 use crate::store::Finding;
 
@@ -117,8 +117,18 @@ pub struct ReceiptEntry {
     pub tokens: usize,
     /// The provider's reason for offering it.
     pub why: String,
+    /// The same for people, with words of the utterance.
+    #[serde(skip)]
+    pub(crate) quoting: Option<Quoting>,
     /// Whether it is in the prompt, or why not.
     pub outcome: EntryOutcome,
+}
+
+impl ReceiptEntry {
+    /// The provider's reason for whoever may read the utterance: it may quote words of it, which `why` never does.
+    pub fn reason(&self) -> &str {
+        self.quoting.as_ref().map_or(&self.why, |quoting| &quoting.0)
+    }
 }
 
 /// Whether an offered message is in the prompt, or why not.

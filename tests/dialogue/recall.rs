@@ -81,7 +81,12 @@ async fn the_dogs_name_comes_back_after_twenty_exchanges_and_after_two_thousand(
     let (texts, receipt) = recalled(&talk(&store), "What is my dog called?").await;
     assert!(has(&texts, "Bruno"), "{texts:?}");
     let entry = receipt.entries.iter().find(|entry| entry.seq == Some(1)).unwrap();
-    assert!(entry.why.starts_with("said earlier: says "), "{}", entry.why);
+    assert!(entry.why.starts_with("recalled: says 2 words of it"), "{}", entry.why);
+    assert!(entry.reason().starts_with("recalled: says “dog” and “called”"), "{}", entry.reason());
+    assert!(entry.reason().contains(", by you, "), "{}", entry.reason());
+    // What is logged or sent quotes nothing.
+    let told = format!("{receipt:?} {}", serde_json::to_string(&receipt).unwrap());
+    assert!(!told.contains("dog"), "{told}");
 
     let many: Vec<ChatMessage> = (0..4000)
         .map(|at| {

@@ -17,11 +17,11 @@ use crate::cmd::Command;
 
 const AFTER_HELP: &str = "\
 Start here:
-  sottovoce ask \"What's the weather like tomorrow?\"   makes the key on first use
-  sottovoce chat                                      a conversation, until Ctrl-D
-  sottovoce tail                                      what was said last
-  sottovoce search leek soup                          who said what about it, and when
-  sottovoce doctor                                    is everything set up well?";
+  sottovoce ask Will it rain tomorrow?   makes the key on first use
+  sottovoce chat                         a conversation, until Ctrl-D
+  sottovoce tail                         what was said last
+  sottovoce search leek soup             who said what about it, and when
+  sottovoce doctor                       is everything set up well?";
 
 /// Remembers conversations on this machine, encrypted, and builds prompts from them.
 #[derive(Parser)]

@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Tail(tail::Args),
     Recall(recall::Args),
     Search(search::Args),
-    /// Clears the context: later prompts hold nothing that was said so far
+    /// Begins anew: later prompts hold nothing that was said so far
     ///
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
     /// chat, clears anything. Spoken text never does.

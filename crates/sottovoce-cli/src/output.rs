@@ -208,6 +208,11 @@ pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
 
 /// Writes a message as text.
 pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
+    excerpt(seq, message, &printable(&message.content))
+}
+
+/// Writes a message as text with these words of it, which are printable.
+pub(crate) fn excerpt(seq: u64, message: &ChatMessage, words: &str) -> io::Result<()> {
     let time = minute(message.said_at());
     let role = message.role.as_str();
     let speaker = message.speaker().map(|name| format!("{}: ", one_line(name)));
@@ -222,7 +227,7 @@ pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
         seq,
         thread.unwrap_or_default(),
         speaker.unwrap_or_default(),
-        printable(&message.content).replace('\n', "\n        "),
+        words.replace('\n', "\n        "),
         if calls.is_empty() { "" } else { &called },
         cut.unwrap_or_default(),
         restored.unwrap_or_default(),

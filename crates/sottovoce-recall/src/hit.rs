@@ -60,7 +60,7 @@ impl Why {
         [
             ("words", self.near),
             ("meaning", self.sense),
-            ("meaning around", self.around),
+            ("meaningAround", self.around),
             ("tells", self.tells),
             ("topic", self.topic),
             ("speaker", self.speaker),
@@ -80,7 +80,13 @@ impl Why {
     pub fn in_words(&self) -> String {
         self.reasons(|words| {
             let quoted: Vec<String> = words.iter().map(|word| format!("“{word}”")).collect();
-            quoted.join(", ")
+            match quoted.split_last() {
+                Some((last, [first, others @ ..])) => {
+                    let others: String = others.iter().map(|word| format!(", {word}")).collect();
+                    format!("{first}{others} and {last}")
+                }
+                _ => quoted.concat(),
+            }
         })
     }
 
@@ -90,6 +96,11 @@ impl Why {
             1 => "a word of it".to_owned(),
             n => format!("{n} words of it"),
         })
+    }
+
+    /// Whether the passage itself says or means something of what is asked for. A best hit need not.
+    pub fn fits(&self) -> bool {
+        self.alike >= SOMETHING_LIKE || self.words.iter().any(|(_, share)| *share >= 1.)
     }
 
     fn reasons(&self, told: impl Fn(&[&str]) -> String) -> String {

@@ -6,7 +6,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 
 use super::excerpt::LONGEST;
 use super::index::Recall;
@@ -127,7 +129,12 @@ impl ContextProvider for RecallContextProvider {
         found.hits.sort_by_key(|found| (found.hit.at, found.hit.seq));
         let mut messages = Vec::with_capacity(found.hits.len());
         for hit in &found.hits {
-            messages.push(shown(&**store, hit).await.because(reason(hit)));
+            let why = |why: &str, by: &str| reason(hit, why, by, request.now);
+            let message = shown(&**store, hit).await;
+            let (wordless, role) = (hit.hit.why.without_words(), whose(hit.stored.message.role));
+            let name = hit.stored.message.speaker().unwrap_or(role);
+            let message = message.because(why(&wordless, role));
+            messages.push(message.quoting(why(&hit.hit.why.in_words(), name)));
         }
         let mut context = Context::new(messages, "said earlier");
         context.skipped = found.skipped;
@@ -180,9 +187,22 @@ async fn shown(store: &dyn ConversationStore, found: &RecallHit) -> ContextMessa
     }
 }
 
-/// Why a message is brought in, without words.
-fn reason(found: &RecallHit) -> String {
-    format!("said earlier: {}", found.hit.why.without_words())
+/// Why a message is brought in: what of it fits, whose it is, and when it was said.
+fn reason(found: &RecallHit, why: &str, by: &str, now: Option<Timestamp>) -> String {
+    let day = Date::new(1970, 1, 1).and_then(|first| first.checked_add(found.hit.day.days()));
+    let this_year = now.map(|now| now.to_zoned(TimeZone::UTC).year());
+    let day = day.unwrap_or_default();
+    let is_recent = this_year == Some(day.year());
+    let day = day.strftime(if is_recent { "%-d %B" } else { "%-d %B %Y" });
+    format!("recalled: {why}, by {by}, {day}")
+}
+
+fn whose(role: ChatRole) -> &'static str {
+    match role {
+        ChatRole::User => "you",
+        ChatRole::Assistant => "the assistant",
+        ChatRole::System | ChatRole::Tool => "the program",
+    }
 }
 
 impl fmt::Debug for RecallContextProvider {

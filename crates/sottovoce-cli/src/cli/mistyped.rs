@@ -1,8 +1,10 @@
 //! Suggestions for a mistyped command, as clap makes them. They never propose a command or option that destroys or
 //! hides anything.
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Error};
+
+use crate::cli::Cli;
 
 /// Commands that destroy messages, keys or settings, or hide messages from prompts.
 const DESTROYING: [&str; 14] = [
@@ -27,13 +29,30 @@ const OPTIONAL: [(&str, &str, bool); 10] = [
     ("up", "servers", cfg!(feature = "servers")),
 ];
 
+/// What the owner's page is called elsewhere.
+const PAGE: [&str; 4] = ["web", "ui", "gui", "browser"];
+
 /// The error without suggestions that do harm. For a command that is not built in, how to get it.
 pub(crate) fn told(mut error: Error) -> Error {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && let Some((_, feature, false)) = OPTIONAL.iter().find(|(command, ..)| command == name)
     {
-        return Error::raw(ErrorKind::InvalidSubcommand, without(name, feature));
+        let meant = if PAGE.contains(&name.as_str()) { "page" } else { name };
+        if let Some((_, feature, false)) = OPTIONAL.iter().find(|(command, ..)| *command == meant) {
+            return Error::raw(ErrorKind::InvalidSubcommand, without(meant, feature));
+        }
+        let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+        let nearest = nearest(meant).filter(|_| usage.contains("sottovoce [OPTIONS]"));
+        if let Some(nearest) = nearest {
+            error.remove(ContextKind::SuggestedSubcommand);
+            // What destroys is not proposed, but where it is explained.
+            if DESTROYING.contains(&nearest.as_str()) {
+                let tip = format!("see `sottovoce {nearest} --help`");
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                return error;
+            }
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));
+        }
     }
     for kind in
         [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested]
@@ -47,6 +66,15 @@ pub(crate) fn told(mut error: Error) -> Error {
         }
     }
     error
+}
+
+/// The command that is written most like this, if one is nearly so.
+fn nearest(name: &str) -> Option<String> {
+    let cli = Cli::command();
+    let names = cli.get_subcommands().map(clap::Command::get_name);
+    let wrong = names.map(|other| (strsim::osa_distance(name, other), other));
+    let (wrong, nearest) = wrong.min()?;
+    (wrong <= name.len() / 4).then(|| nearest.to_owned())
 }
 
 fn without(name: &str, feature: &str) -> String {
@@ -79,10 +107,9 @@ fn harmless(value: ContextValue) -> Option<ContextValue> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, Parser};
+    use clap::Parser;
 
     use super::*;
-    use crate::cli::Cli;
 
     fn shown(arguments: &[&str]) -> String {
         let all = [&["sottovoce"], arguments].concat();
@@ -124,5 +151,16 @@ mod tests {
         assert!(!shown(&["forget", "--al"]).contains("--all"), "{}", shown(&["forget", "--al"]));
         assert!(!shown(&["--ye"]).contains("--yes"), "{}", shown(&["--ye"]));
         assert!(shown(&["tial"]).contains("'tail'"));
+        assert!(shown(&["forgt"]).contains("`sottovoce forget --help`"), "{}", shown(&["forgt"]));
+        assert!(!shown(&["forgt"]).contains("export"), "{}", shown(&["forgt"]));
+        assert!(!shown(&["serch"]).contains("'serve'"), "{}", shown(&["serch"]));
+    }
+
+    #[cfg(feature = "servers")]
+    #[test]
+    fn what_the_page_is_called_elsewhere_leads_to_it() {
+        for name in PAGE {
+            assert!(shown(&[name]).contains("'page'"), "{}", shown(&[name]));
+        }
     }
 }

@@ -30,6 +30,13 @@ const AHEAD: usize = 4;
 /// How long messages wait for more, so that they can be stored together.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce append My sister is called Ada.
+  sottovoce append -r assistant \"Noted.\"         what an assistant answered
+  sottovoce append --at 2025-08-24T18:36+02:00 We met in Ulm.
+  sottovoce append < messages.jsonl              many messages, one JSON object a line";
+
 /// Stores messages without building a prompt
 ///
 /// With TEXT, stores one message. Without it, reads JSON lines from standard input: {"role":"user","content":"…"},
@@ -38,6 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// batches, which is faster. A tool result above Context.LongResult becomes an artifact, and its message a line about
 /// that.
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The speaker: user, assistant, system or tool; user unless given
     #[arg(long, short, value_name = "ROLE", requires = "text")]

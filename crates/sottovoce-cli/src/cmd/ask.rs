@@ -14,12 +14,21 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Object, object};
 use crate::session::{Session, words};
 
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce ask What is my sister called?     no quotes needed
+  sottovoce ask - < question.txt              a long text
+  sottovoce ask --clean Tell me a joke        the model sees nothing said before
+  sottovoce --user ann ask Am I invited?      in Ann's own conversation
+
+With --json each line is an event: `text` as words come, `toolCall` where the model calls a function, and one `done` at the end, with the numbers of both messages, the whole answer and what the turn took.";
+
 /// Stores an utterance and asks the model to answer it
 ///
 /// Seals the utterance on disk first. Then shows the answer as it arrives, and stores what was shown. If no model can
 /// be reached, the utterance is stored, and the exit code is 6.
 #[derive(clap::Args)]
-#[command(after_help = JSON)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The text; several words need no quotes, and `-` reads standard input
     text: Vec<String>,
@@ -43,10 +52,6 @@ pub(crate) struct Args {
     #[arg(long)]
     show_request: bool,
 }
-
-const JSON: &str = "\
-With --json each line is an event: `text` as words come, `toolCall` where the model calls a function, and one `done` at
-the end, with the numbers of both messages, the whole answer and what the turn took.";
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;

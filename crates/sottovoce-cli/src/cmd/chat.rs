@@ -38,7 +38,7 @@ Every line is an utterance. These are not:
                  (in a pipe: /forget last yes)
   /explain       what the last prompt held, and why; also of a failed answer
   /context       what there is, and how full the prompt is
-  /context VERB  shows and changes the context, such as /context add FILE;
+  /context VERB  shows and changes what prompts hold, such as /context add FILE;
                  /context help lists the verbs
   /scope [SCOPE] whose conversation this is, or goes over to another one
   //WORDS        says /WORDS
@@ -47,12 +47,20 @@ Every line is an utterance. These are not:
 Ctrl-C interrupts the answer; what was shown of it is kept. Lines that are typed
 or pasted meanwhile wait, and come next in their order, also after Ctrl-C.";
 
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce chat                        until Ctrl-D
+  sottovoce chat --clean                the model sees nothing said before
+  sottovoce --user ann chat             Ann's own conversation
+  sottovoce chat < questions.txt        each line gets an answer";
+
 /// A conversation on the terminal, or line by line through a pipe
 ///
 /// Stores and answers every line, in the order in which they are typed or pasted. Lines can be edited and recalled
 /// with the arrow keys. They are remembered for this session only, and never written anywhere unsealed. `/help` lists
 /// the commands of a chat.
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The speaker's name, for conversations of several people
     #[arg(long, value_name = "NAME")]

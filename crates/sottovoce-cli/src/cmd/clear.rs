@@ -24,13 +24,13 @@ pub(crate) async fn obey(session: &Session, conversation: &Conversation, args: &
     let row = object!("scope": scope.to_string(), "clearedAt": cleared_at);
     session.tell(row, || match (args.undo, undone, cleared_at) {
         (false, _, at) => format!(
-            "cleared the context of {scope} at {}; nothing was deleted, and `clear --undo` undoes it",
+            "cleared {scope} at {}; nothing was deleted, and `clear --undo` undoes it",
             at.map_or_else(String::new, moment)
         ),
-        (true, false, _) => format!("the context of {scope} is not cleared"),
-        (true, true, None) => "undid the clear; everything is context again".to_owned(),
+        (true, false, _) => format!("{scope} is not cleared"),
+        (true, true, None) => "undid the clear; prompts may hold everything again".to_owned(),
         (true, true, Some(at)) => {
-            format!("undid the last clear; the context begins after {}", moment(at))
+            format!("undid the last clear; prompts begin after {}", moment(at))
         }
     })
 }

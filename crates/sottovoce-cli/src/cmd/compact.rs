@@ -13,7 +13,7 @@ Examples:
   sottovoce compact                  all but about the newest messages of a prompt (Context.LastN)
   sottovoce compact --keep 20
   sottovoce compact --show           the summary that stands in prompts now
-  sottovoce compact --undo           the messages themselves are context again
+  sottovoce compact --undo           prompts hold the messages themselves again
 
 By itself this happens once a prompt fills the share Context.CompactAt of its budget, in a chat that is idle.";
 
@@ -45,7 +45,7 @@ pub(crate) async fn obey(session: &Session, conversation: &Conversation, args: A
     if args.undo {
         let undone = conversation.undo_summary().await?;
         return session.tell(object!("undone": undone), || match undone {
-            true => "undid the last summary; its messages are context again".to_owned(),
+            true => "undid the last summary; prompts hold its messages again".to_owned(),
             false => "no summary stands for anything here".to_owned(),
         });
     }

@@ -30,7 +30,7 @@ Examples:
 
 In a chat what is about one conversation stands behind /context.";
 
-/// Shows the context of a conversation; creates and lists contexts
+/// Shows what prompts hold of a conversation; creates and lists contexts
 ///
 /// Without an action, shows a summary: messages by role, artifacts, tokens of the next prompt, the cost so far, and
 /// the newest messages. A created context is a conversation in which the model plays a persona until the context
@@ -53,7 +53,7 @@ enum Verb {
 /// Actions on one conversation. A chat has them too.
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Lists the messages, and marks those outside the context
+    /// Lists the messages, and marks those that no prompt holds
     Messages {
         /// Only messages of this role: user, assistant, system or tool
         #[arg(long, value_name = "ROLE")]
@@ -71,7 +71,7 @@ pub(crate) enum Action {
     AddFolder(artifact::AddFolderArgs),
     AddSearch(artifact::AddSearchArgs),
     Prune(prune::Args),
-    /// Clears the context: later prompts hold nothing that was said so far; deletes nothing
+    /// Begins anew: later prompts hold nothing that was said so far; deletes nothing
     Clear(clear::Args),
     Compact(compact::Args),
     Export(export::Args),
@@ -165,13 +165,13 @@ impl Open<'_> {
             output::message(stored, self.session.json)?;
             if let Some(why) = why.filter(|_| !self.session.json) {
                 out += 1;
-                output::line(format!("        {DIM}not in the context: {why}{DIM:#}"))?;
+                output::line(format!("        {DIM}in no prompt: {why}{DIM:#}"))?;
             }
         }
         if messages.is_empty() && !self.session.json {
             output::note("no such message is kept");
         } else if out > 0 {
-            output::note("what is not in the context is stored all the same");
+            output::note("what no prompt holds is stored all the same");
         }
         Ok(Exit::Done)
     }

@@ -13,6 +13,13 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce forget --last         the newest message, after a question
+  sottovoce forget 7 12-15        these messages
+  sottovoce forget 7 --yes        without a question, for scripts
+  sottovoce --scope dm/ann forget --all";
+
 /// Deletes messages permanently
 ///
 /// Shows everything that will be deleted, and asks first. A range means the messages in it at that time. The deletion
@@ -21,6 +28,7 @@ use crate::session::Session;
 /// Both are removed from snapshots, and summaries made from them are deleted. A number that `verify` reports as
 /// missing can be recorded as deleted by naming it alone.
 #[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     /// Numbers as `tail` shows them: 7, or 3-9

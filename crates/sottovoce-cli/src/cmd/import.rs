@@ -54,12 +54,20 @@ Examples:
   sottovoce import openai ~/Downloads/chatgpt               all of it, unpacked
   sottovoce import openai training.jsonl                    chat completions: named/training and so on";
 
+const EXAMPLES: &str = "\
+Examples:
+  sottovoce import backup backup.sottovoce        what `export` wrote
+  sottovoce import openai ~/Downloads/chatgpt     what ChatGPT exported, unpacked
+  sottovoce import jsonl chat.jsonl --dry-run     what would come in?
+  sottovoce import jsonl --help                   more about one of them";
+
 /// Imports conversations from other programs
 ///
 /// Opens the other program's files read-only. A message that was imported before, or was forgotten since, is not
 /// imported again, so an import can be interrupted and repeated. Each message keeps its time and is sorted by it, but
 /// never before a message that precedes it in the other program.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     system: System,
@@ -423,8 +431,8 @@ const JSONL_HELP: &str = "\
 Fields of a line:
   role        user, assistant, system or tool, in any letter case; also human, ai, bot, model
   content     the words
-  the time    as timestampUtc, timestamp, created_at, createdAt, time or date: like 2025-08-24T18:36:25+02:00, or
-              the seconds or milliseconds since 1970 as a number
+  the time    as timestampUtc, timestamp, created_at, createdAt, time or date: like 2025-08-24T18:36:25+02:00, or \
+the seconds or milliseconds since 1970 as a number
   id          what the source calls the message; kept as messageId
   metadata    texts by name; values of other kinds are kept as their JSON
   toolCalls, toolCallId, threadId, offsetMinutes    as `tail --json` prints them

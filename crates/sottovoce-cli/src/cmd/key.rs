@@ -12,8 +12,14 @@ use crate::output::{self, BAD, DIM, GOOD, WARN, object};
 use crate::session::{Session, announce_key, announce_salt};
 use crate::{private_file, secret};
 
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce key check                       does the key open the store?
+  sottovoce key export /media/stick/key     a copy, to keep away from this machine";
+
 /// Checks the key, or copies it to a safe place
 #[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
 fn write(folder: &Path) -> std::io::Result<()> {
     fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(help::with_exit_codes(Cli::command()), folder)
+    clap_mangen::generate_to(help::with_endings(Cli::command()), folder)
 }
 
 #[cfg(test)]

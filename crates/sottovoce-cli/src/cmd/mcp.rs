@@ -19,7 +19,7 @@ Examples:
   sottovoce mcp --print-config                 the block for the client's configuration
   sottovoce mcp                                what a client starts, and speaks to
   sottovoce mcp --http 127.0.0.1:8765          for clients of http://127.0.0.1:8765/mcp
-  SOTTOVOCE__MCP__TOKEN=… sottovoce mcp --http 0.0.0.0:8765 --allow-host pi.local
+  SOTTOVOCE__MCP__TOKEN=… sottovoce mcp --http 0.0.0.0:8765 --allow-host pi
 
 Settings: Mcp.Scopes says which conversations clients may touch (contexts, and the server's own memory), Mcp.PreferSampling when a client's own \
 model is asked where it offers that (never, always, or fallback: where the configured model cannot be reached), Mcp.Token what clients must show over HTTP.";

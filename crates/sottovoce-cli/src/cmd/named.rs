@@ -43,8 +43,8 @@ pub(super) async fn run(session: &Session, action: Action) -> Outcome {
 const CREATE_HELP: &str = "\
 Examples:
   sottovoce context create --preset calm-counselor
-  sottovoce context create --preset calm-counselor --name Evenings --expiry-days 30
-  sottovoce context create --name Kitchen --system-prompt \"You are a sous chef.\" --temperature 0.3
+  sottovoce context create --preset calm-counselor --expiry-days 30
+  sottovoce context create --name Kitchen --system-prompt \"You are a sous chef.\"
   sottovoce --context Kitchen chat                and talk to it
   sottovoce --scope named/mira context create --preset calm-counselor    of a conversation that is there";
 

@@ -16,7 +16,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce persona list
   sottovoce persona show calm-counselor
-  sottovoce persona create \"Dive Instructor\" --system-prompt-file dive.txt --temperature 0.3
+  sottovoce persona create \"Dive Instructor\" --system-prompt-file dive.txt
   sottovoce persona edit \"Dive Instructor\" --expiry-days 30
   sottovoce persona delete \"Dive Instructor\"
   sottovoce context create --preset calm-counselor     and talk to one
@@ -148,8 +148,8 @@ const HELP: &str =
 
 const CREATE_HELP: &str = "\
 Examples:
-  sottovoce persona create \"Sous Chef\" --system-prompt-file chef.txt --temperature 0.4
-  sottovoce persona create \"Strict Sous Chef\" --from \"Sous Chef\" --personality \"Curt, never unkind\"";
+  sottovoce persona create Chef --system-prompt-file chef.txt --temperature 0.4
+  sottovoce persona create \"Strict Chef\" --from Chef --personality \"Never unkind\"";
 
 /// Creates a preset
 ///

@@ -16,11 +16,18 @@ use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, GOOD, WARN, moment, object};
 use crate::session::{Session, words};
 
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce prompt What is my sister called?              as `ask` would send it
+  sottovoce prompt --explain What is my sister called?    what is in it, and why
+  sottovoce prompt --renderer text -n 10 Hello            as plain text";
+
 /// Builds the prompt that `ask` would send for an utterance, and stores nothing
 ///
 /// Asks the server about the model, which may load the model. If the server cannot be reached, the prompt is for a
 /// model that cannot call functions.
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The utterance; several words need no quotes, and `-` reads standard input
     text: Vec<String>,
@@ -87,7 +94,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         explain(&receipt);
         let cleared = conversation.store().profile().await?.cleared;
         if let Some(cleared) = cleared {
-            output::note(&format!("the context was cleared at {}", moment(cleared.at)));
+            output::note(&format!("the conversation was cleared at {}", moment(cleared.at)));
         }
     }
     Ok(Exit::Done)
@@ -116,8 +123,8 @@ pub(crate) fn explain(receipt: &Receipt) {
             EntryOutcome::TheUtterance => (DIM, "out, it is the utterance itself"),
             EntryOutcome::OtherScope => (WARN, "out, of another conversation"),
             EntryOutcome::BeforeStart => (DIM, "out, said before it started clean"),
-            EntryOutcome::Cleared => (DIM, "out, said before the context was cleared"),
-            EntryOutcome::Pruned => (DIM, "out, pruned from the context"),
+            EntryOutcome::Cleared => (DIM, "out, said before the conversation was cleared"),
+            EntryOutcome::Pruned => (DIM, "out, pruned"),
             EntryOutcome::LowConfidence => (DIM, "out, heard with too little confidence"),
             EntryOutcome::OverBudget => (WARN, "out, over the budget"),
             EntryOutcome::TooLong => (WARN, "out, too long beside the rest"),
@@ -127,7 +134,7 @@ pub(crate) fn explain(receipt: &Receipt) {
             "{seq:>7}  {:<9}  {:>6}  {style}{verdict}{style:#}: {}",
             entry.role.as_str(),
             entry.tokens,
-            entry.why
+            output::one_line(entry.reason())
         ));
     }
     row(format!("{:>7}  {:<9}  {:>6}  in: the utterance", "", "user", receipt.user_tokens));
@@ -222,7 +229,7 @@ fn dropped(receipt: &Receipt) -> Vec<String> {
     let reasons = [
         (EntryOutcome::OverBudget, "over the budget"),
         (EntryOutcome::TooLong, "too long beside the rest"),
-        (EntryOutcome::Pruned, "pruned from the context"),
+        (EntryOutcome::Pruned, "pruned"),
         (EntryOutcome::LowConfidence, "heard with too little confidence"),
         (EntryOutcome::Duplicate, "given already"),
         (EntryOutcome::OtherScope, "of another conversation"),

@@ -22,10 +22,10 @@ go together.
 Examples:
   sottovoce prune --max-tokens 1000 --dry-run             what would go, and why
   sottovoce prune --max-tokens 1000 --task \"plan the party\"
-  sottovoce prune --undo                                  everything is context again
+  sottovoce prune --undo                                  prompts may hold everything again
   sottovoce prune --undo 3-9";
 
-/// Removes the least useful messages from the context; deletes nothing
+/// Hides the least useful messages from prompts; deletes nothing
 ///
 /// Later prompts do not hold them, but they stay stored: `sottovoce tail` still shows them, and `--undo` brings them
 /// back.
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = "relevance")]
     strategy: Strategy,
 
-    /// The most tokens that the context may take; the prompt's budget unless given
+    /// The most tokens that the history may take; the prompt's budget unless given
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
 
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// Brings messages back into the context: all, or those with these numbers
+    /// Shows messages to prompts again: all, or those with these numbers
     #[arg(long, value_name = "NUMBER|RANGE", num_args = 0.., value_parser = parse_range,
           conflicts_with_all = ["max_tokens", "task", "dry_run"])]
     undo: Option<Vec<RangeInclusive<u64>>>,
@@ -71,7 +71,7 @@ pub(crate) async fn obey(session: &Session, conversation: &Conversation, args: A
     if let Some(seqs) = args.undo {
         let unpruned = conversation.unprune(&seqs).await?;
         return session.tell(object!("unpruned": unpruned), || {
-            format!("brought {} back into the context", output::counted(unpruned, "message"))
+            format!("prompts may hold {} again", output::counted(unpruned, "message"))
         });
     }
     let budget = budget(session.config()?);
@@ -99,7 +99,7 @@ pub(crate) async fn obey(session: &Session, conversation: &Conversation, args: A
     }
     let verb = if args.dry_run { "would take" } else { "took" };
     output::line(format!(
-        "{BOLD}{verb} {} out of the context{BOLD:#}, {} to {} tokens",
+        "{BOLD}{verb} {} out of prompts{BOLD:#}, {} to {} tokens",
         output::messages(dropped),
         pruning.tokens_before,
         pruning.tokens_after,

@@ -16,11 +16,11 @@ use crate::session::Session;
 
 const AFTER_HELP: &str = "\
 Examples:
-  sottovoce recall what is my dog called      the messages that fit the question best
+  sottovoce recall what is my dog called     what fits the question best
   sottovoce recall where did we go in May -n 3
-  sottovoce recall Bruno --max-tokens 200     as many as 200 tokens hold
-  sottovoce recall Bruno --json               one JSON object a message, with its score and why
-  sottovoce recall --understand               after an import: encodes what all messages mean";
+  sottovoce recall Bruno --max-tokens 200    as many as 200 tokens hold
+  sottovoce recall Bruno --json              with scores and reasons
+  sottovoce recall --understand              after an import: all meanings";
 
 /// Finds what was said earlier and fits a question, best first
 ///

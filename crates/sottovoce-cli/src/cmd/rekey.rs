@@ -18,6 +18,11 @@ use crate::output::{self, WARN, object};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
+Examples:
+  sottovoce rekey                           to a new key file
+  sottovoce rekey --to-key-file ~/new.key   to the key in this file
+  sottovoce rekey --to-passphrase           to a passphrase, which is asked for
+
 Without options a new key file is made and takes the old one's place; the old one stays beside it, named after \
 its id and `.old`, since older backups of the store need it. The store can be used meanwhile: programs that are \
 started during the change find both keys beside each other. Those that run already know the old key alone and can \

@@ -12,6 +12,11 @@ use crate::output::{self, GOOD, WARN, object};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
+Examples:
+  sottovoce repair --dry-run      what would it do?
+  sottovoce repair                the plan, and a question
+  sottovoce repair --quarantine   also moves aside what cannot be read
+
 What it repairs: a lost or damaged head, a missing vault, records under other names, packs that do not hold what \
 they say, copies, what was forgotten and is there again, and leftovers of interrupted writes. What was lost it \
 cannot bring back: restore it from a backup, or record it as gone with `sottovoce forget NUMBER`.";

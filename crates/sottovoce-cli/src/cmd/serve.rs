@@ -22,7 +22,7 @@ Clients speak to this address as they spoke to the model server: Ollama's protoc
 
 Examples:
   sottovoce serve
-  SOTTOVOCE__SERVE__TOKEN=… sottovoce serve --addr 0.0.0.0:11435 --allow-host pi.local
+  SOTTOVOCE__SERVE__TOKEN=… sottovoce serve --addr 0.0.0.0:11435 --allow-host pi
 
 For an address that other machines can reach, set Serve.Token, or name in Serve.KeysFile a file that gives each client \
 a key to its own conversations. Serve.TlsCertificate and Serve.TlsKey name a certificate for HTTPS. The model server is \

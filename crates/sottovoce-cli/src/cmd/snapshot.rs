@@ -12,11 +12,19 @@ use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, Object, message_row, moment, object};
 use crate::session::Session;
 
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce snapshot save before the move     described so
+  sottovoce snapshot list
+  sottovoce snapshot show 3f2a
+  sottovoce snapshot restore 3f2a             its messages count for prompts again";
+
 /// Saves and restores windows of a conversation
 ///
 /// A snapshot holds the messages of all threads within the window since the last clear. An ID may be abbreviated as
 /// long as it is unique.
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,

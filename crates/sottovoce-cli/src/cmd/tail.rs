@@ -18,8 +18,16 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How many numbers one read covers, so that a large import never fills memory.
 const STEP: u64 = 4096;
 
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce tail -n 30                  the newest thirty messages
+  sottovoce tail -f                     what is said from now on, too
+  sottovoce --scope dm/ann tail         what Ann said, and what she was answered
+  sottovoce tail --json | jq .content   for programs";
+
 /// Shows the newest messages
 #[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The number of messages
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]

@@ -23,9 +23,9 @@ In Home Assistant, add the integration Wyoming Protocol with this machine's addr
 
 Examples:
   sottovoce wyoming
-  sottovoce wyoming --map assist_satellite.kitchen=kitchen --map assist_satellite.office=office
+  sottovoce wyoming --map assist_satellite.kitchen=kitchen
   sottovoce wyoming --addr 0.0.0.0:10700 --allow 192.168.1.20
-  sottovoce wyoming --addr 127.0.0.1:10701=named/kitchen --addr 127.0.0.1:10702=named/office
+  sottovoce wyoming --addr 127.0.0.1:10701=named/kitchen
 
 Home Assistant 2026.4 and newer names the satellite and the device of each utterance; older ones need an address for each \
 room. The agent asks LanguageModel.Model at LanguageModel.BaseUrl. The protocol knows no passwords: other machines than this one must be allowed by their address.";

@@ -70,7 +70,7 @@ fn a_chat_clears_saves_and_restores_its_context() {
         "{shown}"
     );
     assert!(shown.contains("messages     4"), "{shown}");
-    assert!(err(&chat).contains("cleared the context"), "{}", err(&chat));
+    assert!(err(&chat).contains("cleared default at"), "{}", err(&chat));
     let asked = |at: usize| talk.stub.seen(Ask::Reply)[at].body.clone();
     assert!(!asked(2).contains("Ann"), "{}", asked(2));
 

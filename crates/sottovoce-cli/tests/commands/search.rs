@@ -67,12 +67,70 @@ fn search_is_of_one_conversation_unless_all_are_asked_for_and_of_one_thread_if_i
     assert!(out(&home.run(&["search", "leek", "--all"])).contains("named/kitchen"));
     let none = home.run(&["search", "leek", "bread"]);
     assert_eq!(code(&none), 3);
-    assert!(err(&none).contains("sottovoce recall"), "{}", err(&none));
+    assert!(err(&none).contains("no message has all of this"), "{}", err(&none));
     // The owner finds cleared messages, as `tail` shows them.
     assert_eq!(code(&home.run(&["clear"])), 0);
     assert_eq!(found(&home, &["leek"]).len(), 2);
     let nothing = Home::new();
     assert_eq!((code(&nothing.run(&["search", "x"])), nothing.key().exists()), (0, false));
+}
+
+#[test]
+fn search_goes_on_to_what_fits_and_to_what_was_meant_and_says_so() {
+    let home = Home::new();
+    home.keep(&["My doctor's appointment is on Monday", "the tram is late", "bye"]);
+    let exact = home.run(&["search", "doctors", "appointment"]);
+    assert_eq!((code(&exact), err(&exact)), (0, String::new()));
+    assert!(out(&exact).contains("My doctor's appointment"), "{}", out(&exact));
+    let fitting = home.run(&["search", "appointment", "cancelled"]);
+    assert_eq!(code(&fitting), 3);
+    assert!(
+        err(&fitting).contains("no message has all of this; these fit best"),
+        "{}",
+        err(&fitting)
+    );
+    assert!(out(&fitting).contains("\n        says “appointment”"), "{}", out(&fitting));
+    assert!(!out(&fitting).contains("bye"), "{}", out(&fitting));
+    let stages = |words: &[&str]| -> Vec<Value> {
+        let all = out(&home.run(&[&["search", "--json"], words].concat()));
+        let rows = all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.map(|row| row["found"].clone()).collect()
+    };
+    assert_eq!(stages(&["tram"]), ["exact"]);
+    // As meanings come by and by, more may fit.
+    let fitting = stages(&["appointment", "cancelled"]);
+    assert!(!fitting.is_empty() && fitting.iter().all(|stage| stage == "fitting"), "{fitting:?}");
+    let meant = home.run(&["search", "Tramm", "apointment"]);
+    assert_eq!(code(&meant), 3);
+    assert!(err(&meant).contains("did you mean: tram appointment"), "{}", err(&meant));
+    let none = home.run(&["search", "zebra"]);
+    assert_eq!((code(&none), out(&none)), (3, String::new()));
+    assert!(err(&none).contains("none fits") && !err(&none).contains("mean"), "{}", err(&none));
+}
+
+#[test]
+fn search_says_which_other_conversations_have_the_words() {
+    let home = Home::new();
+    home.keep(&["hello"]);
+    for (scope, text) in [("dm/ann", "Besançon"), ("dm/ann", "besancon!"), ("dm/bob", "no")] {
+        assert_eq!(code(&home.run(&["--scope", scope, "append", text])), 0);
+    }
+    let hinted = err(&home.run(&["search", "Besancon"]));
+    assert!(hinted.contains("2 messages in dm/ann: --all shows them"), "{hinted}");
+    let own = err(&home.run(&["--scope", "dm/ann", "search", "besancon"]));
+    assert!(!own.contains("--all"), "{own}");
+    assert!(!err(&home.run(&["search", "--all", "Besancon"])).contains("--all"));
+}
+
+#[test]
+fn a_hit_in_a_long_message_shows_the_passage_that_has_the_words() {
+    let home = Home::new();
+    let long = format!("{}the leek is here {}", "before ".repeat(300), "after ".repeat(300));
+    home.keep(&[&long]);
+    let shown = out(&home.run(&["search", "leek"]));
+    assert!(shown.len() < 600 && shown.contains("before the leek is here after"), "{shown}");
+    assert!(shown.contains("… before") && shown.contains("after …"), "{shown}");
+    assert_eq!(contents(&found(&home, &["leek"])), [long]);
 }
 
 #[test]

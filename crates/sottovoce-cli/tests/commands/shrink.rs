@@ -24,7 +24,7 @@ fn what_is_pruned_is_shown_first_when_asked_and_comes_back() {
     assert!(!prompt(&home).contains("canary two") && prompt(&home).contains("canary three"));
     assert_eq!(home.words().len(), 4);
     let shown = out(&home.run(&["context", "messages"]));
-    assert_eq!(shown.matches("not in the context: pruned").count(), 2, "{shown}");
+    assert_eq!(shown.matches("in no prompt: pruned").count(), 2, "{shown}");
     assert_eq!(code(&home.run(&["prune", "--undo", "2"])), 0);
     assert!(!prompt(&home).contains("canary one") && prompt(&home).contains("canary two"));
     assert_eq!(code(&home.run(&["prune", "--undo"])), 0);

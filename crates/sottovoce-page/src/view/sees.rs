@@ -174,7 +174,7 @@ fn item(
                 @if let Some(seq) = entry.seq { a href=(link::message(scope, seq)) { (en::role(entry.role)) " " (seq) } } @else { (en::role(entry.role)) }
                 " · "
                 @if entry.outcome != EntryOutcome::Included { strong { (en::outcome(entry.outcome)) } ": " }
-                (one_line(&entry.why))
+                (one_line(entry.reason()))
                 @if is_cached { " " span.good { (en::CACHED) } }
             }
             @if let Some((seq, text)) = entry.seq.and_then(|seq| Some((seq, texts.get(&seq)?))) {

@@ -2,7 +2,7 @@
 
 use crate::conversations::conversations;
 use proptest::prelude::*;
-use sottovoce_recall::{BuildOptions, DaySpan, Index, Role, SearchQuery, Segment, Turn};
+use sottovoce_recall::{BuildOptions, DaySpan, Index, Role, SearchQuery, Segment, Turn, nearest};
 use unicode_normalization::UnicodeNormalization;
 
 fn index(turns: &[Turn<'_>]) -> Index {
@@ -165,5 +165,51 @@ proptest! {
     fn any_text_is_a_search(text in ".{0,60}") {
         SearchQuery::of_words(&text).matches(&text);
         let _ = SearchQuery::parse(&text).map(|query| query.matches(&text));
+    }
+}
+
+#[test]
+fn a_missing_apostrophe_is_no_difference_and_what_matches_is_marked() {
+    let marked = |query: &str, text: &str| -> Vec<String> {
+        let query = SearchQuery::parse(query).unwrap();
+        let marks = query.marks(text);
+        assert_eq!(query.matches(text), marks.len() >= query.words().len().min(1), "{text}");
+        marks.into_iter().map(|mark| text[mark].to_owned()).collect()
+    };
+    let text = "The Doctor\u{2019}s appointment: doctors say no.";
+    assert_eq!(marked("doctors appointment", text), ["Doctor\u{2019}s", "appointment", "doctors"]);
+    assert_eq!(marked("\"doctors appointment\"", text), ["Doctor\u{2019}s appointment"]);
+    assert_eq!(marked("doctor", "doctors"), [""; 0]);
+    assert_eq!(marked("doctors", "doctor, the s"), [""; 0]);
+    assert_eq!(marked("besanc*", "To Besanc\u{327}on!"), ["Besanc\u{327}on"]);
+    assert_eq!(marked("ポチ 犬", "犬はポチ、白い犬です"), ["犬", "ポチ", "犬"]);
+    assert_eq!(
+        marked("하늘", "\u{1112}\u{1161}\u{1102}\u{1173}\u{11af}이"),
+        ["\u{1112}\u{1161}\u{1102}\u{1173}\u{11af}"]
+    );
+    let turns = [Turn::new(1, 0, 0, Role::User, text)];
+    assert_eq!(index(&turns).search(&SearchQuery::parse("doctors").unwrap()), [1]);
+}
+
+#[test]
+fn a_word_that_nobody_said_leads_to_the_nearest_one_that_somebody_said() {
+    let texts = ["My appointment moved.", "The tram was late.", "We appointed Besançon's mayor."];
+    let turns: Vec<Turn<'_>> = (1..)
+        .zip(texts)
+        .map(|(seq, text)| Turn::new(seq, seq as i64, 0, Role::User, text))
+        .collect();
+    let mut index = index(&turns);
+    let mut meant = |word: &str| {
+        let near = index.near(word)?.into_iter();
+        let near = near.filter_map(|seq| nearest(word, texts[seq as usize - 1]));
+        near.min().map(|(_, word)| word)
+    };
+    assert_eq!(meant("appointmnt"), Some("appointment"));
+    assert_eq!(meant("tramm"), Some("tram"));
+    assert_eq!(meant("besancno"), Some("Besançon's"));
+    assert_eq!(meant("zebra"), None);
+    // These were said, or are too common or too short to guess at.
+    for known in ["tram", "trams", "the", "ma"] {
+        assert_eq!(meant(known), None, "{known}");
     }
 }

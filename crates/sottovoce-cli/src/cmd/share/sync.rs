@@ -112,7 +112,7 @@ async fn stop(session: &Session) -> Outcome {
 const INIT_HELP: &str = "\
 Examples:
   sottovoce sync init /mnt/nas/sottovoce
-  sottovoce sync init s3://bucket/memory --credentials-file ~/.config/sottovoce/s3
+  sottovoce sync init s3://bucket/memory --credentials-file ~/s3-keys
   sottovoce sync init https://nas.local/dav/memory --name kitchen --except diary
   sottovoce sync init /mnt/nas/sottovoce --only 'dm/ann*'
 

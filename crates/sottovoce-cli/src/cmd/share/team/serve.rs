@@ -25,8 +25,8 @@ const PORT: u16 = 8473;
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce team serve                                            for members on this machine, to try it out
-  sottovoce team serve --addr 0.0.0.0:8473 --url https://pi.local:8473 --tls-certificate pi.pem --tls-key pi.key
-  sottovoce team serve --database postgres://team@db/team --objects s3://bucket/team --credentials-file /etc/sottovoce/team
+  sottovoce team serve --addr 0.0.0.0:8473 --url https://pi.local:8473 \\\n      --tls-certificate pi.pem --tls-key pi.key
+  sottovoce team serve --database postgres://team@db/team \\\n      --objects s3://bucket/team --credentials-file /etc/sottovoce/team
 
 If there is no team yet, shows the link that begins one, which is valid until the server ends. An OPERATOR_TOKEN among the \
 credentials takes its place and is never shown: 43 characters of base64url, as of `head -c 32 /dev/urandom | basenc --base64url | \
