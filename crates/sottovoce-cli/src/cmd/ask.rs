@@ -1,16 +1,17 @@
 //! `sottovoce ask`
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use sottovoce::model::ModelRequest;
 use sottovoce::prompt::Utterance;
 use sottovoce::{AnswerEvent, StoredMessage, ToolCall};
 
-use crate::cmd::prompt::HistoryOptions;
+use crate::cmd::prompt::{self, HistoryOptions};
 use crate::cmd::reply::{self, End, NEARLY_FULL, NoModel, Reply};
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
+use crate::output::wrap::Wrap;
 use crate::output::{self, Object, object};
 use crate::session::{Session, words};
 
@@ -44,6 +45,8 @@ pub(crate) struct Args {
     show_request: bool,
 }
 
+const MODEL_WOULD_GET: &str = "a model would get this prompt:\n";
+
 const JSON: &str = "\
 With --json each line is an event: `text` as words come, `toolCall` where the model calls a function, and one `done` at
 the end, with the numbers of both messages, the whole answer and what the turn took.";
@@ -71,7 +74,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let reply = reply::read(answer, &mut interrupt, show).await;
     // Store what was shown, even if the terminal failed.
     conversation.close().await?;
-    let reply = reply?;
+    let mut reply = reply?;
     match &reply.end {
         End::Failed(error) if reply.words.is_empty() => {
             let Some(missing) = NoModel::of(config, error) else {
@@ -81,11 +84,18 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 return Ok(reply.say_failed(config, error, ""));
             };
             let mut request = None;
-            if args.show_request {
+            // A program that reads the answer is told nothing else unless it asks.
+            if args.show_request || (!session.json && io::stdout().is_terminal()) {
                 let asked = kept.clone().map_or_else(|| utterance.into(), Utterance::from);
                 let (prompt, receipt) = conversation.prompt(asked).await?;
                 output::skipped(&receipt.skipped);
-                request = Some(config.renderer().render(&prompt));
+                if args.show_request {
+                    request = Some(config.renderer().render(&prompt));
+                } else {
+                    output::note(MODEL_WOULD_GET);
+                    prompt::show(&prompt, &receipt)?;
+                    output::note("");
+                }
             }
             return say_missing(session, kept.as_deref(), &missing, request);
         }
@@ -131,7 +141,7 @@ fn answered(utterance: Option<&Arc<StoredMessage>>, reply: &Reply) -> Object {
 }
 
 /// Writes a piece of an answer as JSON.
-fn event(piece: &AnswerEvent) -> io::Result<()> {
+fn event(_: &mut Wrap, piece: &AnswerEvent) -> io::Result<()> {
     let called = |call: &ToolCall| output::json(&object!("event": "toolCall").all_of(call));
     match piece {
         AnswerEvent::Text(text) => output::json(&object!("event": "text", "text": text)),

@@ -139,6 +139,7 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
     if rows.is_empty() && unreadable.is_empty() && !session.json {
         output::note("no conversation has these words and tags");
     }
+    let _pager = session.pager()?;
     let names = ["scope", "title", "messages", "updated", "tags"];
     session.list(&rows, Row::json, names, Row::cells)?;
     let mut is_sound = tell_unreadable(session, &unreadable)?;
@@ -320,6 +321,7 @@ pub(crate) async fn run_scopes(session: &Session) -> Outcome {
     if found.is_empty() && unreadable.is_empty() {
         return Err(session.nothing());
     }
+    let _pager = session.pager()?;
     if session.json {
         for (scope, (stats, _)) in &found {
             output::json(&stats::row(scope, stats))?;

@@ -118,6 +118,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
     }
     bar.finish_and_clear();
+    let _pager = session.pager()?;
     let shown = hits.len() as u64;
     for (at, (place, stored)) in hits.into_iter().enumerate() {
         let Some((scope, recall)) = searched.get(place) else { continue };
