@@ -2,6 +2,7 @@
 
 pub(crate) mod pager;
 pub(crate) mod table;
+pub(crate) mod waiting;
 pub(crate) mod wrap;
 
 use std::borrow::Cow;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -370,13 +371,10 @@ pub(crate) fn is_dumb() -> bool {
 pub(crate) fn progress(total: Option<u64>, what: &'static str) -> ProgressBar {
     let (bar, template) = match total {
         Some(total) => (ProgressBar::new(total), "{msg} {wide_bar} {percent}% {eta}"),
-        None => (ProgressBar::new_spinner(), "{msg:.dim} {spinner:.dim} {elapsed:.dim}"),
+        None => (ProgressBar::new_spinner(), "{msg} {spinner} {elapsed}"),
     };
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
-    }
-    if is_dumb() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
     }
     bar.set_message(what);
     bar.enable_steady_tick(Duration::from_millis(200));

@@ -45,8 +45,6 @@ pub(crate) struct Args {
     show_request: bool,
 }
 
-const MODEL_WOULD_GET: &str = "a model would get this prompt:\n";
-
 const JSON: &str = "\
 With --json each line is an event: `text` as words come, `toolCall` where the model calls a function, and one `done` at
 the end, with the numbers of both messages, the whole answer and what the turn took.";
@@ -83,6 +81,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 }
                 return Ok(reply.say_failed(config, error, ""));
             };
+            if !session.json {
+                output::note(&match &kept {
+                    Some(kept) => format!("what you said is kept as number {}", kept.seq),
+                    None => "nothing is kept".to_owned(),
+                });
+            }
             let mut request = None;
             // A program that reads the answer is told nothing else unless it asks.
             if args.show_request || (!session.json && io::stdout().is_terminal()) {
@@ -92,7 +96,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 if args.show_request {
                     request = Some(config.renderer().render(&prompt));
                 } else {
-                    output::note(MODEL_WOULD_GET);
+                    output::note("a model would get this prompt:\n");
                     prompt::show(&prompt, &receipt)?;
                     output::note("");
                 }
@@ -151,7 +155,7 @@ fn event(_: &mut Wrap, piece: &AnswerEvent) -> io::Result<()> {
     }
 }
 
-/// Says that the utterance is stored, and how to get an answer.
+/// Says how to get an answer, and to programs what is stored.
 fn say_missing(
     session: &Session,
     kept: Option<&StoredMessage>,
@@ -170,10 +174,6 @@ fn say_missing(
         output::json(&row)?;
         return Ok(Exit::Model);
     }
-    output::note(&match kept {
-        Some(kept) => format!("what you said is kept as number {}", kept.seq),
-        None => "nothing is kept".to_owned(),
-    });
     missing.report();
     if let Some(request) = request {
         output::note(&format!("a model would get this request at {}:", request.path));

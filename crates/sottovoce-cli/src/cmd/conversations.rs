@@ -11,7 +11,7 @@ use sottovoce::{ConversationStore, FileConversationStore, Scope, with_causes};
 
 use crate::cmd::stats;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::interrupt::attended;
+use crate::interrupt::{attended, awaited};
 use crate::output::table::{self, Cell};
 use crate::output::{self, DIM, Object, byte_size, moment, object};
 use crate::session::Session;
@@ -116,7 +116,7 @@ async fn each<T>(
         }
         Ok((found, unreadable))
     };
-    attended("looking", Some(total), "", work).await?
+    attended("looking", total, "", work).await?
 }
 
 /// Reports the conversations that cannot be read. Whether there are none.
@@ -271,8 +271,7 @@ async fn rename(session: &Session, args: Rename) -> Outcome {
 async fn propose(session: &Session) -> Outcome {
     let store = Arc::new(session.store().await?);
     let conversation = session.conversation(Arc::clone(&store))?;
-    let work = async |_: &_| conversation.propose_title().await;
-    attended("the model looks for a title", None, "", work).await??;
+    awaited("the model looks for a title", "", conversation.propose_title()).await??;
     drop((conversation, store));
     let row = Row::of(&*session.store_or_empty().await?).await?;
     row.show(session)?;

@@ -11,11 +11,9 @@ use sottovoce::{Answer, AnswerEvent, Config, Error, with_causes};
 use crate::advice;
 use crate::exit::{self, Exit};
 use crate::interrupt::{Interrupt, StopRequest};
+use crate::output::waiting::{BLINK, Waiting};
 use crate::output::wrap::Wrap;
 use crate::output::{self, grouped};
-
-/// How long nothing shows that the model is at work, and how often what shows it is changed.
-const BLINK: Duration = Duration::from_millis(400);
 
 /// The share of its room at which a history counts as nearly full.
 pub(crate) const NEARLY_FULL: f64 = 0.8;
@@ -46,13 +44,14 @@ pub(crate) async fn read(
 ) -> io::Result<Reply> {
     let (mut words, mut wrap) = (String::new(), Wrap::answer());
     let kept = answer.utterance().is_some();
-    let (mut waiting, mut is_thinking) = (None, false);
+    let (mut waiting, mut is_thinking) = (Some(Waiting::begin()), false);
     loop {
         let piece = tokio::select! {
             piece = answer.next() => piece,
-            () = tokio::time::sleep(BLINK), if words.is_empty() => {
-                let line = waiting.get_or_insert_with(|| output::progress(None, ""));
-                line.set_message(doing(is_thinking, answer.report()));
+            () = tokio::time::sleep(BLINK), if waiting.is_some() => {
+                if let Some(line) = &mut waiting {
+                    line.say(&doing(is_thinking, answer.report()));
+                }
                 continue;
             }
             heard = interrupt.heard() => {
@@ -67,10 +66,11 @@ pub(crate) async fn read(
                 return Ok(Reply { words, kept, report, end, wrap });
             }
         };
-        is_thinking = matches!(piece, Some(Ok(AnswerEvent::Thinking)));
-        if !is_thinking {
-            waiting = None;
+        match piece {
+            Some(Ok(AnswerEvent::Thinking | AnswerEvent::LookedUp(_))) => {}
+            _ => waiting = None,
         }
+        is_thinking = matches!(piece, Some(Ok(AnswerEvent::Thinking)));
         let end = match piece {
             Some(Ok(AnswerEvent::Done(kept))) => End::Complete(kept),
             Some(Ok(piece)) => {

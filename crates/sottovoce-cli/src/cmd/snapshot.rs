@@ -9,7 +9,7 @@ use sottovoce::store::Snapshot;
 use sottovoce::{Conversation, ConversationStore, FileConversationStore};
 
 use crate::exit::{Exit, Outcome};
-use crate::interrupt::attended;
+use crate::interrupt::awaited;
 use crate::output::{self, BOLD, DIM, Object, message_row, moment, object};
 use crate::session::Session;
 
@@ -83,8 +83,8 @@ pub(crate) async fn save(
     args: &SaveArgs,
 ) -> Outcome {
     let description = Some(args.description.join(" ")).filter(|text| !text.trim().is_empty());
-    let saved = async |_: &_| conversation.save_snapshot(description).await;
-    let snapshot = attended("the model summarizes", None, "nothing was saved", saved).await??;
+    let saved = conversation.save_snapshot(description);
+    let snapshot = awaited("the model summarizes", "nothing was saved", saved).await??;
     show(session, &snapshot)?;
     Ok(Exit::Done)
 }

@@ -1,6 +1,7 @@
 //! Long lists on a terminal go through the user's pager.
 
 use std::env;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
@@ -55,7 +56,13 @@ impl Pager {
 
 impl Drop for Pager {
     fn drop(&mut self) {
-        let _ = io::stdout().flush();
+        if io::stdout().flush().is_err()
+            && let Ok(nowhere) = File::create("/dev/null")
+        {
+            // What somebody who has left does not read would otherwise stand below, on the terminal.
+            let _ = dup2_stdout(&nowhere);
+            let _ = io::stdout().flush();
+        }
         // The pager reads to the end once nobody holds its pipe.
         let _ = dup2_stdout(&self.terminal.0);
         let _ = dup2_stderr(&self.terminal.1);
