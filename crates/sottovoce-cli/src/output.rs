@@ -253,7 +253,7 @@ pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
     let first: Vec<&str> = shown.lines().take(LINES).collect();
     line(first.join("\n"))?;
     let lines = counted(more as u64, "more line");
-    line(format!("{:BELOW$}{DIM}… and {lines}; with --full the whole{DIM:#}", ""))
+    line(format!("{:BELOW$}{DIM}… and {lines}; --full shows them{DIM:#}", ""))
 }
 
 /// Writes a request's JSON, indented.

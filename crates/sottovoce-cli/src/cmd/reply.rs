@@ -7,6 +7,7 @@ use sottovoce::config::ModelKind;
 use sottovoce::conversation::{TurnOutcome, TurnReport};
 use sottovoce::model::ModelFailure;
 use sottovoce::{Answer, AnswerEvent, Config, Error, with_causes};
+use tokio::time::Instant;
 
 use crate::advice;
 use crate::exit::{self, Exit};
@@ -45,10 +46,11 @@ pub(crate) async fn read(
     let (mut words, mut wrap) = (String::new(), Wrap::answer());
     let kept = answer.utterance().is_some();
     let (mut waiting, mut is_thinking) = (Some(Waiting::begin()), false);
+    let mut blink = tokio::time::interval_at(Instant::now() + BLINK, BLINK);
     loop {
         let piece = tokio::select! {
             piece = answer.next() => piece,
-            () = tokio::time::sleep(BLINK), if waiting.is_some() => {
+            _ = blink.tick(), if waiting.is_some() => {
                 if let Some(line) = &mut waiting {
                     line.say(&doing(is_thinking, answer.report()));
                 }

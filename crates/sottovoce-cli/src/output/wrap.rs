@@ -71,13 +71,9 @@ impl Wrap {
                     (self.column, self.indent) = (0, self.hang);
                     self.gap.clear();
                 }
-                ' ' => {
+                ' ' | '\t' => {
                     self.place(&mut out);
-                    self.gap.push(c);
-                }
-                '\t' => {
-                    self.place(&mut out);
-                    self.gap.push_str("    ");
+                    self.gap.push_str(if c == ' ' { " " } else { "    " });
                 }
                 c => {
                     let may_begin = c.width() == Some(2) && !CLOSING.contains(c);
@@ -108,7 +104,7 @@ impl Wrap {
         let Some(columns) = self.columns.filter(|_| !word.is_empty()) else { return };
         let is_first = self.column == 0;
         if is_first {
-            self.indent = self.hang.max(self.gap.len());
+            self.indent = self.hang.max(self.gap.len()).min(columns / 2);
         }
         let is_item = is_first && is_item(&word);
         let mut is_code = false;
@@ -238,6 +234,8 @@ mod tests {
             shown("- item of a list\nno item", 10, 0, false),
             "- item of\n  a list\nno item"
         );
+        let deep = format!("{}one two three", " ".repeat(14));
+        assert_eq!(shown(&deep, 20, 0, false), format!("{:14}one\n{:10}two three", "", ""));
         assert_eq!(shown("12. an item here", 11, 0, false), "12. an item\n    here");
         assert_eq!(
             shown("see http://a.very/long/address now", 12, 0, false),

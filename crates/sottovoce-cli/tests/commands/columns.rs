@@ -171,3 +171,19 @@ fn without_a_model_a_terminal_shows_the_prompt_that_was_built_and_a_pipe_nothing
     assert_eq!(asked.ended(), 6);
     assert_eq!(out(&home.run(&["ask", "And now?"])), "");
 }
+
+#[test]
+fn a_model_that_thinks_is_seen_to_think_and_the_line_goes_with_the_first_word() {
+    let talk = Talk::new();
+    let capabilities = serde_json::json!({ "capabilities": ["completion", "thinking"] });
+    talk.stub.always_to(ollama::Ask::Show, Answer::json(capabilities));
+    let pause = Duration::from_millis(200);
+    let thoughts = (0..8).fold(Answer::saying(&[]), |all, _| all.thinking("canary ").wait(pause));
+    talk.stub.next(thoughts.text("Yes."));
+    let Some(mut asked) = Terminal::sized(&talk.command(&["ask", "Well?"]), 60) else { return };
+    asked.screen.until("thinking … 0 s");
+    let shown = asked.screen.until("Yes.");
+    assert!(shown.contains("thinking … 1 s") && shown.ends_with("\r\u{1b}[KYes."), "{shown:?}");
+    assert!(!shown.contains("canary"), "{shown:?}");
+    assert_eq!(asked.ended(), 0);
+}

@@ -84,7 +84,8 @@ pub(super) fn meant(name: &str) -> String {
     let verb = format!("/context {bare}");
     let near = |command: &&String| {
         let first = command.split(' ').next().unwrap_or_default();
-        strsim::damerau_levenshtein(first, name) <= SLIPS
+        // Nothing that deletes is proposed.
+        first != "/forget" && strsim::damerau_levenshtein(first, name) <= SLIPS
     };
     if all.iter().any(|command| command.trim_end() == verb) {
         format!("`{verb}` does that; ")

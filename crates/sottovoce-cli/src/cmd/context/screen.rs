@@ -74,7 +74,7 @@ pub(super) async fn show(open: &Open<'_>) -> Outcome {
     messages(&open.store.read_tail(MESSAGES).await?.messages, &profile)?;
     artifacts(&open.store.artifacts().await?.0)?;
     output::note(
-        "`context messages` and `context artifacts` show all of them; `context --help` tells more",
+        "`context messages` and `context artifacts` show all of them; `context help` tells more",
     );
     Ok(Exit::Done)
 }
