@@ -68,6 +68,14 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "NAME", add = ArgValueCandidates::new(complete::models))]
     pub(crate) model: Option<String>,
 
+    /// Shows long messages whole on a terminal
+    #[arg(long, global = true)]
+    pub(crate) full: bool,
+
+    /// Prints long lists without $PAGER, which is `less` unless set
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
+
     #[command(flatten)]
     pub(crate) color: Color,
 

@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Failure;
 use crate::output;
+use crate::output::waiting::{BLINK, Waiting};
 
 /// The kind of signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,13 +105,33 @@ impl Interrupt {
     }
 }
 
+/// Runs work of unknown length, with a line that says `what` it is, until it is done or a signal comes.
+pub(crate) async fn awaited<T>(
+    what: &str,
+    kept: &'static str,
+    work: impl Future<Output = T>,
+) -> Result<T, Failure> {
+    let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
+    let (mut line, mut work) = (Waiting::begin(), pin!(work));
+    let shown = async {
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = tokio::time::sleep(BLINK) => line.say(what),
+            }
+        }
+    };
+    interrupt.or(kept, shown).await
+}
+
 /// Runs work with a progress bar, until it is done or a signal comes: the note on what is `kept` then may be empty.
 pub(crate) async fn attended<T>(
     what: &'static str,
-    total: Option<u64>,
+    total: u64,
     kept: &'static str,
     work: impl AsyncFnOnce(&ProgressBar) -> T,
 ) -> Result<T, Failure> {
     let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
-    interrupt.or(kept, output::with_bar(total, what, work)).await
+    interrupt.or(kept, output::with_bar(Some(total), what, work)).await
 }

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         .and_then(|matches| Cli::from_arg_matches(&matches))
         .unwrap_or_else(|error| mistyped::told(error).exit());
     cli.color.write_global();
+    output::FULL.store(cli.full, std::sync::atomic::Ordering::Relaxed);
     open_files::allow_more();
     let level = match cli.verbose {
         true => Some(LevelFilter::DEBUG),
@@ -81,6 +82,7 @@ async fn run(cli: Cli) -> Outcome {
     let mut session = Session {
         config_file: cli.config,
         json: cli.json,
+        no_pager: cli.no_pager,
         passphrase_fd: cli.passphrase_fd,
         thread: cli.thread,
         model: cli.model,

@@ -1,10 +1,14 @@
 //! Output for people and programs.
 
+pub(crate) mod pager;
 pub(crate) mod table;
+pub(crate) mod waiting;
+pub(crate) mod wrap;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -20,6 +24,7 @@ use sottovoce::{AnswerEvent, ChatMessage, StoredMessage, with_causes};
 
 use crate::advice;
 use crate::exit::Failure;
+use wrap::{Wrap, columns, wrapped};
 
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -27,19 +32,26 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 
+/// How many lines of a message are shown on a terminal.
+const LINES: usize = 40;
+/// The column at which a message's further lines begin.
+const BELOW: usize = 8;
+/// Whether long messages are shown whole.
+pub(crate) static FULL: AtomicBool = AtomicBool::new(false);
+
 /// How many findings are listed. The others are counted.
 const LISTED: usize = 5;
 
 /// Writes one line to standard output.
 pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
-    writeln!(anstream::stdout(), "{}", text.as_ref())
+    writeln!(anstream::stdout(), "{}", wrapped(text.as_ref(), io::stdout(), 0))
 }
 
 /// Writes a piece of an answer as it arrives.
-pub(crate) fn piece(piece: &AnswerEvent) -> io::Result<()> {
+pub(crate) fn piece(wrap: &mut Wrap, piece: &AnswerEvent) -> io::Result<()> {
     let AnswerEvent::Text(text) = piece else { return Ok(()) };
     let mut out = anstream::stdout();
-    write!(out, "{}", printable(text))?;
+    write!(out, "{}", wrap.push(&printable(text)))?;
     out.flush()
 }
 
@@ -134,16 +146,20 @@ pub(crate) fn failure(failure: &Failure) {
 
 pub(crate) fn error(what: &str, help: &str) {
     let what = printable(what);
-    let _ = writeln!(anstream::stderr(), "{BAD}error:{BAD:#} {what}\n{BOLD}help:{BOLD:#} {help}");
+    remark(&format!("{BAD}error:{BAD:#} {what}\n{BOLD}help:{BOLD:#} {help}"), 2);
 }
 
 pub(crate) fn warning(what: &str) {
-    let what = printable(what);
-    let _ = writeln!(anstream::stderr(), "{WARN}warning:{WARN:#} {what}");
+    remark(&format!("{WARN}warning:{WARN:#} {}", printable(what)), 2);
 }
 
 pub(crate) fn note(what: &str) {
-    let _ = writeln!(anstream::stderr(), "{DIM}{what}{DIM:#}");
+    remark(&format!("{DIM}{what}{DIM:#}"), 0);
+}
+
+/// Writes lines to standard error.
+pub(crate) fn remark(text: &str, hang: usize) {
+    let _ = writeln!(anstream::stderr(), "{}", wrapped(text, io::stderr(), hang));
 }
 
 /// Reports what a read had to skip.
@@ -222,7 +238,7 @@ pub(crate) fn excerpt(seq: u64, message: &ChatMessage, words: &str) -> io::Resul
     let calls: Vec<String> = message.tool_calls.iter().map(|call| one_line(&call.name)).collect();
     let space = if message.content.is_empty() { "" } else { " " };
     let called = format!("{space}{DIM}(calls {}){DIM:#}", calls.join(", "));
-    line(format!(
+    let whole = format!(
         "{DIM}{:>6}  {time}{DIM:#}  {BOLD}{role:<9}{BOLD:#}  {}{}{}{}{}{}",
         seq,
         thread.unwrap_or_default(),
@@ -231,7 +247,16 @@ pub(crate) fn excerpt(seq: u64, message: &ChatMessage, words: &str) -> io::Resul
         if calls.is_empty() { "" } else { &called },
         cut.unwrap_or_default(),
         restored.unwrap_or_default(),
-    ))
+    );
+    let shown = wrapped(&whole, io::stdout(), BELOW);
+    let more = shown.lines().count().saturating_sub(LINES);
+    if more == 0 || columns(io::stdout()).is_none() || FULL.load(Ordering::Relaxed) {
+        return writeln!(anstream::stdout(), "{shown}");
+    }
+    let first: Vec<&str> = shown.lines().take(LINES).collect();
+    line(first.join("\n"))?;
+    let lines = counted(more as u64, "more line");
+    line(format!("{:BELOW$}{DIM}… and {lines}; --full shows them{DIM:#}", ""))
 }
 
 /// Writes a request's JSON, indented.
@@ -242,6 +267,19 @@ pub(crate) fn request(request: &ModelRequest) -> io::Result<()> {
         &mut serde_json::Serializer::pretty(&mut laid_out),
     )?;
     json_text(&String::from_utf8_lossy(&laid_out))
+}
+
+/// A number with thousands separators.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// "1 message", "2 messages".
@@ -342,6 +380,12 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 /// The text without line breaks and without characters that could control a terminal.
 pub(crate) fn one_line(text: &str) -> String {
     printable(text).replace(|c: char| c.is_control(), " ")
+}
+
+/// Whether the terminal can do nothing but print, so that it has neither a line editor nor a pager.
+pub(crate) fn is_dumb() -> bool {
+    let dumb = ["dumb", "cons25", "emacs"];
+    std::env::var("TERM").is_ok_and(|name| dumb.contains(&&*name.to_lowercase()))
 }
 
 /// A progress bar on standard error if that is a terminal; a spinner if the total is unknown. It is cleared when it is

@@ -14,6 +14,7 @@ use sottovoce::{
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure, Outcome};
+use crate::output::pager::Pager;
 use crate::output::table::{self, Cell};
 use crate::{output, secret};
 
@@ -21,6 +22,7 @@ use crate::{output, secret};
 pub(crate) struct Session {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) json: bool,
+    pub(crate) no_pager: bool,
     pub(crate) passphrase_fd: Option<u32>,
     pub(crate) scope: Scope,
     pub(crate) thread: Option<String>,
@@ -204,6 +206,11 @@ impl Session {
         Ok(Exit::Done)
     }
 
+    /// A pager for a long list, if people read it on a terminal. To be started when nothing is left to be asked.
+    pub(crate) fn pager(&self) -> io::Result<Option<Pager>> {
+        if self.json || self.no_pager { Ok(None) } else { Pager::start() }
+    }
+
     /// Lists things: one JSON object a line for programs, a table for people.
     pub(crate) fn list<T, R: Serialize, const N: usize>(
         &self,
@@ -371,6 +378,9 @@ fn piped(only_a_pipe: bool) -> Result<String, Failure> {
         _ => error.into(),
     })?;
     text.truncate(text.trim_end().len());
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
     Ok(text)
 }
 

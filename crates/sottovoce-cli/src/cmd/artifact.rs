@@ -28,7 +28,7 @@ use crate::cmd::search;
 #[cfg(feature = "share")]
 use crate::cmd::share::team::artifacts;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::interrupt::attended;
+use crate::interrupt::awaited;
 use crate::output::table::Cell;
 use crate::output::{self, BOLD, DIM, Object, byte_size, moment, object};
 use crate::session::Session;
@@ -325,8 +325,7 @@ pub(crate) async fn add_search(session: &Session, args: AddSearchArgs) -> Outcom
     let store = session.store_or_empty().await?;
     let recall = Recall::new(Arc::clone(&store) as Arc<dyn ConversationStore>);
     let searching = recall.search(&query, session.thread.as_deref(), args.limit as usize);
-    let found =
-        attended("searching", None, "nothing was added", async |_| searching.await).await??;
+    let found = awaited("searching", "nothing was added", searching).await??;
     output::skipped(&found.skipped);
     let kept = found.hits.len();
     let row = object!("found": found.total, "kept": kept);

@@ -1,16 +1,17 @@
 //! `sottovoce ask`
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use sottovoce::model::ModelRequest;
 use sottovoce::prompt::Utterance;
 use sottovoce::{AnswerEvent, StoredMessage, ToolCall};
 
-use crate::cmd::prompt::HistoryOptions;
+use crate::cmd::prompt::{self, HistoryOptions};
 use crate::cmd::reply::{self, End, NEARLY_FULL, NoModel, Reply};
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
+use crate::output::wrap::Wrap;
 use crate::output::{self, Object, object};
 use crate::session::{Session, words};
 
@@ -76,7 +77,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let reply = reply::read(answer, &mut interrupt, show).await;
     // Store what was shown, even if the terminal failed.
     conversation.close().await?;
-    let reply = reply?;
+    let mut reply = reply?;
     match &reply.end {
         End::Failed(error) if reply.words.is_empty() => {
             let Some(missing) = NoModel::of(config, error) else {
@@ -85,12 +86,25 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 }
                 return Ok(reply.say_failed(config, error, ""));
             };
+            if !session.json {
+                output::note(&match &kept {
+                    Some(kept) => format!("what you said is kept as number {}", kept.seq),
+                    None => "nothing is kept".to_owned(),
+                });
+            }
             let mut request = None;
-            if args.show_request {
+            // A program that reads the answer is told nothing else unless it asks.
+            if args.show_request || (!session.json && io::stdout().is_terminal()) {
                 let asked = kept.clone().map_or_else(|| utterance.into(), Utterance::from);
                 let (prompt, receipt) = conversation.prompt(asked).await?;
                 output::skipped(&receipt.skipped);
-                request = Some(config.renderer().render(&prompt));
+                if args.show_request {
+                    request = Some(config.renderer().render(&prompt));
+                } else {
+                    output::note("a model would get this prompt:\n");
+                    prompt::show(&prompt, &receipt)?;
+                    output::note("");
+                }
             }
             return say_missing(session, kept.as_deref(), &missing, request);
         }
@@ -136,7 +150,7 @@ fn answered(utterance: Option<&Arc<StoredMessage>>, reply: &Reply) -> Object {
 }
 
 /// Writes a piece of an answer as JSON.
-fn event(piece: &AnswerEvent) -> io::Result<()> {
+fn event(_: &mut Wrap, piece: &AnswerEvent) -> io::Result<()> {
     let called = |call: &ToolCall| output::json(&object!("event": "toolCall").all_of(call));
     match piece {
         AnswerEvent::Text(text) => output::json(&object!("event": "text", "text": text)),
@@ -146,7 +160,7 @@ fn event(piece: &AnswerEvent) -> io::Result<()> {
     }
 }
 
-/// Says that the utterance is stored, and how to get an answer.
+/// Says how to get an answer, and to programs what is stored.
 fn say_missing(
     session: &Session,
     kept: Option<&StoredMessage>,
@@ -165,10 +179,6 @@ fn say_missing(
         output::json(&row)?;
         return Ok(Exit::Model);
     }
-    output::note(&match kept {
-        Some(kept) => format!("what you said is kept as number {}", kept.seq),
-        None => "nothing is kept".to_owned(),
-    });
     missing.report();
     if let Some(request) = request {
         output::note(&format!("a model would get this request at {}:", request.path));

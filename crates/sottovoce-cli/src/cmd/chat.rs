@@ -31,7 +31,7 @@ use crate::session::Session;
 const LOOK: Duration = Duration::from_secs(2);
 
 const HELP: &str = "\
-Every line is an utterance. These are not:
+Every line is an utterance, and so is a paste of several lines. These are not:
   /retry         asks again what found no whole answer
   /off WORDS     asks WORDS and keeps neither them nor the answer
   /forget last   deletes the last exchange for ever
@@ -56,7 +56,7 @@ Examples:
 
 /// A conversation on the terminal, or line by line through a pipe
 ///
-/// Stores and answers every line, in the order in which they are typed or pasted. Lines can be edited and recalled
+/// Stores and answers every line, in the order in which they are typed. A paste of several lines is one. Lines can be edited and recalled
 /// with the arrow keys. They are remembered for this session only, and never written anywhere unsealed. `/help` lists
 /// the commands of a chat.
 #[derive(clap::Args)]
@@ -145,6 +145,11 @@ async fn look_for_model(config: &Config) {
     }
 }
 
+/// Whether a line is a command. What was pasted in several lines never is.
+fn is_command(words: &str) -> bool {
+    words.starts_with('/') && !words.starts_with("//") && !words.contains('\n')
+}
+
 impl Chat {
     async fn hold(&mut self) -> Outcome {
         while !self.over {
@@ -152,12 +157,10 @@ impl Chat {
                 Line::End => self.over = true,
                 Line::Nothing => {}
                 Line::Garbled => self.complain("that line is not UTF-8, so it was skipped"),
-                Line::Words(words) if words.starts_with('/') && !words.starts_with("//") => {
-                    self.command(&words).await?;
-                }
+                Line::Words(words) if is_command(&words) => self.command(&words).await?,
                 Line::Words(words) => {
-                    let words = words.strip_prefix('/').unwrap_or(&words);
-                    let utterance = self.utterance(words);
+                    let said = words.strip_prefix('/').filter(|said| said.starts_with('/'));
+                    let utterance = self.utterance(said.unwrap_or(&words));
                     let answer = self.conversation.ask_message(utterance).await;
                     self.show(answer).await?;
                 }
@@ -231,7 +234,10 @@ impl Chat {
             ("/forget", _) => {
                 self.complain("/forget knows only `last`; `sottovoce forget` knows numbers")
             }
-            _ => self.complain(&format!("there is no such {name}; /help lists them")),
+            _ => {
+                let meant = context::meant(name);
+                self.complain(&format!("there is no such {name}; {meant}/help lists them"));
+            }
         }
         Ok(())
     }
@@ -251,7 +257,7 @@ impl Chat {
 
     /// Shows an answer as it arrives, and the turn's figures. A failed turn does not end the chat.
     async fn show(&mut self, answer: sottovoce::Result<Answer>) -> Result<(), Failure> {
-        let reply = match answer {
+        let mut reply = match answer {
             Ok(answer) => reply::read(answer, &mut self.interrupt, output::piece).await?,
             Err(error) => {
                 let failure = Failure::from(error);

@@ -4,7 +4,7 @@ use sottovoce::Conversation;
 use sottovoce::conversation::SummaryReport;
 
 use crate::exit::{Exit, Outcome};
-use crate::interrupt::attended;
+use crate::interrupt::awaited;
 use crate::output::{self, BOLD, moment, object};
 use crate::session::Session;
 
@@ -51,8 +51,8 @@ pub(crate) async fn obey(session: &Session, conversation: &Conversation, args: A
     }
     let keep = args.keep.unwrap_or(session.config()?.context.last_n);
     let kept = "the finished part of the summary is stored";
-    let work = async |_: &_| conversation.summarize(keep).await;
-    let summarized = attended("the model summarizes", None, kept, work).await??;
+    let work = conversation.summarize(keep);
+    let summarized = awaited("the model summarizes", kept, work).await??;
     tell(session, conversation, &summarized).await
 }
 

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use sottovoce::persona::PersonaFailure;
-use sottovoce::{ChatRole, Conversation, ConversationStore, Error, FileConversationStore};
+use sottovoce::store::Profile;
+use sottovoce::{
+    ChatRole, Conversation, ConversationStore, Error, FileConversationStore, StoredMessage,
+};
 
 use crate::cmd::artifact;
 use crate::cmd::artifact::contents::{self, Bytes, parse_bytes};
@@ -106,6 +109,11 @@ pub(crate) async fn act(session: &Session, action: Option<Action>) -> Outcome {
         _ => session.store_or_empty().await?,
     };
     let conversation = session.conversation(Arc::clone(&store))?;
+    // In a chat, leaving a pager early would be an error of the terminal.
+    let _pager = match action {
+        Some(Action::Messages { .. }) => session.pager()?,
+        _ => None,
+    };
     Open { session, store: &store, conversation: &conversation }.obey(action).await
 }
 
@@ -152,18 +160,8 @@ impl Open<'_> {
         let surplus = last.map_or(0, |last| messages.len().saturating_sub(last));
         let mut out = 0;
         for stored in messages.iter().skip(surplus) {
-            let of = stored.message.thread_id.as_deref();
-            let why = if profile.hides(stored) {
-                Some("cleared")
-            } else if profile.is_pruned(stored.seq) {
-                Some("pruned")
-            } else if profile.summary(of).is_some_and(|summary| summary.replaces(stored)) {
-                Some("summarized")
-            } else {
-                None
-            };
             output::message(stored, self.session.json)?;
-            if let Some(why) = why.filter(|_| !self.session.json) {
+            if let Some(why) = why_out(&profile, stored).filter(|_| !self.session.json) {
                 out += 1;
                 output::line(format!("        {DIM}in no prompt: {why}{DIM:#}"))?;
             }
@@ -174,6 +172,20 @@ impl Open<'_> {
             output::note("what no prompt holds is stored all the same");
         }
         Ok(Exit::Done)
+    }
+}
+
+/// Why prompts do not hold a message, if so.
+fn why_out(profile: &Profile, stored: &StoredMessage) -> Option<&'static str> {
+    let summary = profile.summary(stored.message.thread_id.as_deref());
+    if profile.hides(stored) {
+        Some("cleared")
+    } else if profile.is_pruned(stored.seq) {
+        Some("pruned")
+    } else if summary.is_some_and(|summary| summary.replaces(stored)) {
+        Some("summarized")
+    } else {
+        None
     }
 }
 

@@ -11,7 +11,7 @@ use sottovoce::{ConversationStore, FileConversationStore, Scope, with_causes};
 
 use crate::cmd::stats;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::interrupt::attended;
+use crate::interrupt::{attended, awaited};
 use crate::output::table::{self, Cell};
 use crate::output::{self, DIM, Object, byte_size, day, minute, moment, object};
 use crate::session::Session;
@@ -116,7 +116,7 @@ async fn each<T>(
         }
         Ok((found, unreadable))
     };
-    attended("looking", Some(total), "", work).await?
+    attended("looking", total, "", work).await?
 }
 
 /// Reports the conversations that cannot be read. Whether there are none.
@@ -139,6 +139,7 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
     if rows.is_empty() && unreadable.is_empty() && !session.json {
         output::note("no conversation has these words and tags");
     }
+    let _pager = session.pager()?;
     let names = ["scope", "title", "messages", "updated", "tags"];
     session.list(&rows, Row::json, names, Row::cells)?;
     let mut is_sound = tell_unreadable(session, &unreadable)?;
@@ -270,8 +271,7 @@ async fn rename(session: &Session, args: Rename) -> Outcome {
 async fn propose(session: &Session) -> Outcome {
     let store = Arc::new(session.store().await?);
     let conversation = session.conversation(Arc::clone(&store))?;
-    let work = async |_: &_| conversation.propose_title().await;
-    attended("the model looks for a title", None, "", work).await??;
+    awaited("the model looks for a title", "", conversation.propose_title()).await??;
     drop((conversation, store));
     let row = Row::of(&*session.store_or_empty().await?).await?;
     row.show(session)?;
@@ -320,6 +320,7 @@ pub(crate) async fn run_scopes(session: &Session) -> Outcome {
     if found.is_empty() && unreadable.is_empty() {
         return Err(session.nothing());
     }
+    let _pager = session.pager()?;
     if session.json {
         for (scope, (stats, _)) in &found {
             output::json(&stats::row(scope, stats))?;

@@ -116,7 +116,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let key = keys.first().map(|key| key.as_str());
     let work = async |bar: &_| write(&stores, &args, scopes, key, bar).await;
-    let exported = attended("exporting", Some(0), "no file was made", work).await??;
+    let exported = attended("exporting", 0, "no file was made", work).await??;
     tell(session, &args, &exported)?;
     Ok(Exit::of(exported.skipped.is_empty()))
 }

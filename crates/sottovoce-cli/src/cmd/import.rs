@@ -172,7 +172,7 @@ async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> O
     }
     let store = session.store_or_make().await?;
     let work = async |bar: &_| imported.import_into(&store, output::moving(bar)).await;
-    let report = attended("keeping", Some(0), IMPORTED, work).await??;
+    let report = attended("keeping", 0, IMPORTED, work).await??;
     let exit = tell(session, system, &report, dry_run)?;
     understand_import(Arc::new(store)).await;
     Ok(exit)
@@ -317,7 +317,7 @@ pub(crate) async fn import_backup(session: &Session, mut backup: Backup) -> Outc
         Box::pin(async move { config.open_store_with(keys, scope, clock).await })
     });
     let work = async |bar: &_| backup.import(open, output::moving(bar), |_| {}).await;
-    let reports = attended("restoring", Some(0), IMPORTED, work).await??;
+    let reports = attended("restoring", 0, IMPORTED, work).await??;
     tell_backup(session, reports)
 }
 
@@ -416,7 +416,7 @@ async fn import_elara(session: &Session, args: ElaraArgs) -> Outcome {
 /// Reads a source with a progress bar.
 async fn read<R: Reader>(source: R) -> Result<R::Output, Failure> {
     let work = async |bar: &_| source.read(output::moving(bar)).await;
-    Ok(attended("reading", Some(0), "nothing was imported yet", work).await??)
+    Ok(attended("reading", 0, "nothing was imported yet", work).await??)
 }
 
 fn usual() -> Result<PathBuf, Failure> {

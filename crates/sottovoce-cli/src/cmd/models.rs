@@ -4,6 +4,7 @@ use serde::Serialize;
 use sottovoce::model::ModelServer;
 
 use crate::exit::{Exit, Outcome};
+use crate::interrupt::awaited;
 use crate::output::table::{self, Cell};
 use crate::output::{self, DIM, GOOD};
 use crate::session::Session;
@@ -29,7 +30,8 @@ struct Row {
 pub(crate) async fn run(session: &Session) -> Outcome {
     let config = session.config()?;
     let server = config.server()?;
-    let rows = rows(&server, &config.language_model.model).await?;
+    let listed = rows(&server, &config.language_model.model);
+    let rows = awaited("asking the server", "", listed).await??;
     if session.json {
         rows.iter().try_for_each(output::json)?;
         return Ok(Exit::Done);

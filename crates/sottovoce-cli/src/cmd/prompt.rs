@@ -1,6 +1,6 @@
 //! `sottovoce prompt`, and what the last prompt of a chat held
 
-use std::io::Write;
+use std::io;
 
 use clap::ValueEnum;
 use sottovoce::Config;
@@ -8,7 +8,7 @@ use sottovoce::conversation::TurnReport;
 use sottovoce::model::{
     OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
 };
-use sottovoce::prompt::{EntryOutcome, Receipt};
+use sottovoce::prompt::{EntryOutcome, Prompt, Receipt};
 
 use crate::advice;
 use crate::cmd::reply::seconds;
@@ -100,11 +100,21 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// Shows a prompt as text, and what it holds and why.
+pub(crate) fn show(prompt: &Prompt, receipt: &Receipt) -> io::Result<()> {
+    output::line(output::printable(&prompt.system))?;
+    output::line("")?;
+    output::line(output::printable(&OllamaPromptRenderer::render_text(prompt)))?;
+    explain(receipt);
+    Ok(())
+}
+
+/// The column of the reasons.
+const WHY: usize = 28;
+
 /// Prints the receipt as a table on standard error, so that standard output holds only the prompt.
 pub(crate) fn explain(receipt: &Receipt) {
-    use std::io::Write;
-    let mut out = anstream::stderr().lock();
-    let mut row = |text: String| drop(writeln!(out, "{text}"));
+    let row = |text: String| output::remark(&text, WHY);
     row(format!("\n{BOLD}{:>7}  {:<9}  {:>6}  why{BOLD:#}", "number", "role", "tokens"));
     let system = receipt.system_tokens.saturating_sub(receipt.tool_tokens);
     row(format!("{:>7}  {:<9}  {system:>6}  in: the system prompt", "", "system"));
@@ -182,8 +192,7 @@ const WIDTH: usize = 40;
 /// Shows a turn's prompt and figures on standard error.
 pub(crate) fn explain_turn(report: &TurnReport) {
     explain(&report.receipt);
-    let mut out = anstream::stderr().lock();
-    let mut row = |text: String| drop(writeln!(out, "{text}"));
+    let row = |text: String| output::remark(&text, 9);
     let used = report.usage.prompt_tokens.and_then(|tokens| usize::try_from(tokens).ok());
     let used = used.unwrap_or(report.receipt.used_tokens);
     if let Some(window) = report.window.and_then(|window| usize::try_from(window).ok()) {

@@ -73,6 +73,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         Ok::<_, Failure>((recall, found))
     };
     let (recall, found) = interrupt.or("", find).await??;
+    let pager = session.pager()?;
     output::skipped(&found.skipped);
     let understood = recall.understood().await?;
     if understood.known < understood.all {
@@ -81,6 +82,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     for hit in &found.hits {
         show(session, hit)?;
     }
+    drop(pager);
     understand_shortly(&recall).await;
     if found.hits.is_empty() {
         output::note("nothing was found");

@@ -136,7 +136,7 @@ pub(crate) struct PackArgs {}
 pub(crate) async fn pack(session: &Session, _: PackArgs) -> Outcome {
     let store = session.store().await?;
     let work = async |bar: &_| store.pack(output::moving(bar)).await;
-    let packed = attended("packing", Some(0), "what was moved stays moved", work).await??;
+    let packed = attended("packing", 0, "what was moved stays moved", work).await??;
     if session.json {
         output::json(&packed)?;
     } else {

@@ -7,11 +7,14 @@ use sottovoce::config::ModelKind;
 use sottovoce::conversation::{TurnOutcome, TurnReport};
 use sottovoce::model::ModelFailure;
 use sottovoce::{Answer, AnswerEvent, Config, Error, with_causes};
+use tokio::time::Instant;
 
 use crate::advice;
 use crate::exit::{self, Exit};
 use crate::interrupt::{Interrupt, StopRequest};
-use crate::output;
+use crate::output::waiting::{BLINK, Waiting};
+use crate::output::wrap::Wrap;
+use crate::output::{self, grouped};
 
 /// The share of its room at which a history counts as nearly full.
 pub(crate) const NEARLY_FULL: f64 = 0.8;
@@ -25,6 +28,7 @@ pub(crate) struct Reply {
     /// The figures of the turn so far. `None` if no prompt was built.
     pub(crate) report: Option<TurnReport>,
     pub(crate) end: End,
+    wrap: Wrap,
 }
 
 pub(crate) enum End {
@@ -37,14 +41,23 @@ pub(crate) enum End {
 pub(crate) async fn read(
     mut answer: Answer,
     interrupt: &mut Interrupt,
-    mut show: impl FnMut(&AnswerEvent) -> io::Result<()>,
+    show: impl Fn(&mut Wrap, &AnswerEvent) -> io::Result<()>,
 ) -> io::Result<Reply> {
-    let mut words = String::new();
+    let (mut words, mut wrap) = (String::new(), Wrap::answer());
     let kept = answer.utterance().is_some();
+    let (mut waiting, mut is_thinking) = (Some(Waiting::begin()), false);
+    let mut blink = tokio::time::interval_at(Instant::now() + BLINK, BLINK);
     loop {
         let piece = tokio::select! {
             piece = answer.next() => piece,
+            _ = blink.tick(), if waiting.is_some() => {
+                if let Some(line) = &mut waiting {
+                    line.say(&doing(is_thinking, answer.report()));
+                }
+                continue;
+            }
             heard = interrupt.heard() => {
+                drop(waiting);
                 let report = answer.report().cloned();
                 // Waits until the shown text is stored, not for the model.
                 let end = match answer.spoken_up_to(words.chars().count()).await {
@@ -52,13 +65,18 @@ pub(crate) async fn read(
                     // Closing the conversation tries again to store it, and reports the error.
                     Ok(_) | Err(_) => End::Interrupted(heard),
                 };
-                return Ok(Reply { words, kept, report, end });
+                return Ok(Reply { words, kept, report, end, wrap });
             }
         };
+        match piece {
+            Some(Ok(AnswerEvent::Thinking | AnswerEvent::LookedUp(_))) => {}
+            _ => waiting = None,
+        }
+        is_thinking = matches!(piece, Some(Ok(AnswerEvent::Thinking)));
         let end = match piece {
             Some(Ok(AnswerEvent::Done(kept))) => End::Complete(kept),
             Some(Ok(piece)) => {
-                if let Err(error) = show(&piece) {
+                if let Err(error) = show(&mut wrap, &piece) {
                     // Text that could not be shown is not stored. If storing the rest fails, closing tries again.
                     drop(answer.spoken_up_to(words.chars().count()).await);
                     return Err(error);
@@ -71,17 +89,26 @@ pub(crate) async fn read(
             Some(Err(error)) => End::Failed(error),
             None => End::Failed(Error::ShuttingDown),
         };
-        return Ok(Reply { words, kept, report: answer.report().cloned(), end });
+        return Ok(Reply { words, kept, report: answer.report().cloned(), end, wrap });
+    }
+}
+
+/// What a model that has said nothing yet is doing.
+fn doing(is_thinking: bool, report: Option<&TurnReport>) -> String {
+    match report {
+        _ if is_thinking => "thinking".to_owned(),
+        None => "preparing the prompt".to_owned(),
+        Some(report) => format!("reading {} tokens", grouped(report.receipt.used_tokens as u64)),
     }
 }
 
 impl Reply {
     /// Ends the current line, so that the report starts on a new one.
-    pub(crate) fn end_line(&self) -> io::Result<()> {
+    pub(crate) fn end_line(&mut self) -> io::Result<()> {
         if self.words.is_empty() || self.words.ends_with('\n') {
             return Ok(());
         }
-        output::line("")
+        output::line(self.wrap.end())
     }
 
     /// Reports the turn's figures. Returns the exit code.

@@ -113,6 +113,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if let Some((_, error)) = found.failed.into_iter().next().filter(|_| !args.all) {
         return Err(error.into());
     }
+    let _pager = session.pager()?;
     output::skipped(&found.skipped);
     match found.stage {
         Stage::Exact => {}

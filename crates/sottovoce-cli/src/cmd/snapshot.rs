@@ -9,6 +9,7 @@ use sottovoce::store::Snapshot;
 use sottovoce::{Conversation, ConversationStore, FileConversationStore};
 
 use crate::exit::{Exit, Outcome};
+use crate::interrupt::awaited;
 use crate::output::{self, BOLD, DIM, Object, message_row, moment, object};
 use crate::session::Session;
 
@@ -90,7 +91,8 @@ pub(crate) async fn save(
     args: &SaveArgs,
 ) -> Outcome {
     let description = Some(args.description.join(" ")).filter(|text| !text.trim().is_empty());
-    let snapshot = conversation.save_snapshot(description).await?;
+    let saved = conversation.save_snapshot(description);
+    let snapshot = awaited("the model summarizes", "nothing was saved", saved).await??;
     show(session, &snapshot)?;
     Ok(Exit::Done)
 }

@@ -36,7 +36,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let store = session.store_or_empty().await?;
     let stats = store.stats().await?;
     let work = async |bar: &_| Tally::of(&store, bar).await;
-    let tally = attended("counting", Some(stats.message_count), "", work).await??;
+    let tally = attended("counting", stats.message_count, "", work).await??;
     output::skipped(&tally.skipped);
     if session.json {
         let [user, assistant, system, tool] = tally.sum();

@@ -45,6 +45,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         None => store.read_tail(args.number).await?,
         thread => store.read_thread(thread.as_deref(), args.number).await?,
     };
+    let pager = if args.follow { None } else { session.pager()? };
     output::skipped(&reading.skipped);
     let is_meant = |stored: &&Arc<StoredMessage>| {
         session.thread.is_none() || stored.message.thread_id == session.thread
@@ -64,6 +65,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 thread.unwrap_or_default()
             ));
         }
+        drop(pager);
         return Ok(Exit::Done);
     }
     // By number and not by time: an imported message may be older than those shown.

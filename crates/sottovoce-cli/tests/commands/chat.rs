@@ -122,6 +122,55 @@ fn a_line_that_is_no_command_is_named_and_never_sent() {
 }
 
 #[test]
+fn a_command_of_the_shell_or_a_mistyped_one_leads_to_the_one_of_the_chat() {
+    let talk = Talk::new();
+    for (typed, hint) in [
+        ("/clear", "`/context clear` does that"),
+        ("/history", "`/context history` does that"),
+        ("/save", "`/context save` does that"),
+        ("/search tea", "outside the chat `sottovoce search` does that"),
+        ("/hlep", "did you mean `/help`?"),
+        ("/context sho", "'show'"),
+        ("/context foo", "/context help lists the verbs"),
+        ("/context restore zz", "`/context history` shows all of them"),
+    ] {
+        let said = err(&talk.feed(&["chat"], format!("{typed}\n")));
+        assert!(said.contains(hint), "{typed}: {said}");
+    }
+    let help = out(&talk.feed(&["chat"], "/context compact --help\n"));
+    assert!(
+        help.contains("/context compact --keep") && !help.contains("sottovoce compact"),
+        "{help}"
+    );
+}
+
+#[test]
+fn a_failed_command_leaves_the_last_prompt_to_be_explained() {
+    let talk = Talk::new();
+    let said = err(&talk.feed(&["chat"], "Hello\n/context restore zz\n/explain\n"));
+    assert!(said.contains("no such snapshot") && said.contains("the system prompt"), "{said}");
+    assert!(!said.contains("no prompt was sent"), "{said}");
+}
+
+#[test]
+fn what_was_cleared_is_marked_in_the_summary_of_the_context() {
+    let talk = Talk::new();
+    let shown = out(&talk.feed(&["chat"], "before\n/context clear\nafter\n/context\n"));
+    assert!(shown.contains("[user] before (cleared)\n"), "{shown}");
+    assert!(shown.contains("[user] after\n"), "{shown}");
+}
+
+#[test]
+fn a_byte_order_mark_before_piped_lines_is_no_part_of_what_is_said() {
+    let talk = Talk::new();
+    talk.feed(&["chat"], "\u{feff}one\n");
+    talk.home.feed(&["append", "--role", "user", "-"], "\u{feff}two");
+    let line = format!("\u{feff}{}", user("three"));
+    assert_eq!(code(&talk.home.feed(&["append"], line)), 0);
+    assert_eq!(talk.home.words(), ["one", "Fine.", "two", "three"]);
+}
+
+#[test]
 fn quitting_leaves_the_lines_behind_it_unread() {
     let talk = Talk::new();
     let chat = talk.feed(&["chat"], "one\n/quit\ntwo\n");

@@ -16,6 +16,7 @@ mod artifact_gone;
 mod ask;
 mod backup;
 mod chat;
+mod columns;
 mod context;
 mod contexts;
 mod conversations;

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Termios, tcgetattr};
+use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 
 use super::*;
 use ollama::{Answer, Ask};
@@ -36,7 +36,13 @@ impl Terminal {
         Self::running(&talk.command(arguments))
     }
 
-    fn running(plain: &Command) -> Option<Self> {
+    /// A command on a terminal of unknown width.
+    pub(super) fn running(plain: &Command) -> Option<Self> {
+        Self::sized(plain, 0)
+    }
+
+    /// A command on a terminal of so many columns.
+    pub(super) fn sized(plain: &Command, columns: u16) -> Option<Self> {
         let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&own).unwrap();
         unlockpt(&own).unwrap();
@@ -44,6 +50,8 @@ impl Terminal {
         let line =
             rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
                 .unwrap();
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&line, size).unwrap();
         let before = tcgetattr(&line).unwrap();
         let mut command = Command::new("setsid");
         command
@@ -51,8 +59,8 @@ impl Terminal {
             .args(plain.get_args())
             .current_dir(plain.get_current_dir().unwrap())
             .env_clear()
-            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .env("TERM", "xterm")
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .stdin(line.try_clone().unwrap())
             .stdout(line.try_clone().unwrap())
             .stderr(line.try_clone().unwrap());

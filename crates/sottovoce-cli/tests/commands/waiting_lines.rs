@@ -38,19 +38,48 @@ fn lines_that_are_typed_while_a_command_or_an_answer_is_under_way_come_in_their_
 }
 
 #[test]
-fn every_line_of_a_paste_is_a_line_of_its_own() {
+fn a_paste_of_several_lines_is_one_utterance_and_no_command() {
     let talk = Talk::new();
     let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
-    chat.press("\u{1b}[200~one\ntwo\n\n/explain\nthree\u{1b}[201~\r");
-    for _ in 0..2 {
+    for pasted in ["one\ntwo\n\n/explain\nthree", "/etc/hosts holds\nnames"] {
+        chat.press(&format!("\u{1b}[200~{pasted}\u{1b}[201~\r"));
         chat.screen.until("Fine.");
+        chat.prompt();
     }
-    chat.screen.until("the system prompt");
-    chat.screen.until("Fine.");
-    chat.prompt();
     chat.press(CTRL_D);
     assert_eq!(chat.ended(), 0);
-    assert_eq!(talk.home.words(), ["one", "Fine.", "two", "Fine.", "three", "Fine."]);
+    let said = ["one\ntwo\n\n/explain\nthree", "Fine.", "/etc/hosts holds\nnames", "Fine."];
+    assert_eq!(talk.home.words(), said);
+}
+
+#[test]
+fn lines_that_come_together_are_said_to_be_asked_one_by_one() {
+    let talk = Talk::new();
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("one\rtwo\rthree\r");
+    let mut shown = chat.screen.until("lines that come together are asked one by one");
+    for _ in 0..2 {
+        shown.push_str(&chat.screen.until("Fine."));
+    }
+    shown.push_str(&chat.prompt());
+    assert_eq!(shown.matches("one by one").count(), 1, "{shown}");
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    assert_eq!(talk.home.words().len(), 6);
+}
+
+#[test]
+fn a_terminal_without_a_line_editor_ends_the_chat_with_ctrl_d_too() {
+    let talk = Talk::new();
+    let mut command = talk.command(&["chat"]);
+    command.env("TERM", "dumb");
+    let Some(mut chat) = Terminal::running(&command) else { return };
+    chat.screen.until("Ctrl-D ends the chat");
+    chat.press("Hello\n");
+    chat.screen.until("first word after");
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    assert_eq!(talk.home.words(), ["Hello", "Fine."]);
 }
 
 #[test]

@@ -136,6 +136,7 @@ pub(super) fn parse(
     number: usize,
     now: &Zoned,
 ) -> Result<Option<ChatMessage>, Failure> {
+    let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { line };
     if line.trim().is_empty() {
         return Ok(None);
     }

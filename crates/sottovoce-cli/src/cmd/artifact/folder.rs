@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::cmd::artifact::source::Wiped;
 use crate::cmd::artifact::{about, announce};
 use crate::exit::{Failure, Outcome};
-use crate::interrupt::attended;
+use crate::interrupt::awaited;
 use crate::output::{self, byte_size, object};
 use crate::session::Session;
 
@@ -51,8 +51,7 @@ pub(crate) async fn add_folder(session: &Session, args: AddFolderArgs) -> Outcom
         tree.list(&root, 1);
         tree
     });
-    let looking = async |_: &_| looking.await.map_err(io::Error::other);
-    let tree = attended("looking", None, "nothing was added", looking).await??;
+    let tree = awaited("looking", "nothing was added", looking).await?.map_err(io::Error::other)?;
     let Tree { lines, files, size, left_out, .. } = &tree;
     let shown = format!("{}, {}", output::counted(*files, "file"), byte_size(*size));
     let text = format!("{}/  {shown}\n{}", name.trim_end_matches('/'), lines.as_str());

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use sottovoce::persona::{NewPersonaConversation, Persona, PersonaChange, PersonaFailure, Preset};
-use sottovoce::{Error, Scope};
+use sottovoce::{Error, Scope, with_causes};
 
+use crate::advice;
 use crate::cli::whose;
+use crate::cmd::GROUPS;
 use crate::cmd::chat::Chat;
 use crate::cmd::chat::lines::Line;
 use crate::cmd::context::{Action, Open};
@@ -14,10 +16,13 @@ use crate::cmd::named::{ListArgs, list_contexts};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
+/// How many slips of the finger a command is still recognised with.
+const SLIPS: usize = 2;
+
 const QUOTES: &str =
     "a name of several words needs quotes: `/context new \"Living room\"`; a preset may follow it";
 
-/// The arguments of `/context`.
+/// Shows and changes the context, or goes over to another one.
 #[derive(Parser)]
 #[command(
     name = "/context",
@@ -73,6 +78,39 @@ pub(super) fn commands() -> Vec<String> {
     commands
 }
 
+/// What somebody meant by a command that does not exist, as far as that shows.
+pub(super) fn meant(name: &str) -> String {
+    let (bare, all) = (name.trim_start_matches('/'), commands());
+    let verb = format!("/context {bare}");
+    let near = |command: &&String| {
+        let first = command.split(' ').next().unwrap_or_default();
+        // Nothing that deletes is proposed.
+        first != "/forget" && strsim::damerau_levenshtein(first, name) <= SLIPS
+    };
+    if all.iter().any(|command| command.trim_end() == verb) {
+        format!("`{verb}` does that; ")
+    } else if let Some(near) = all.iter().find(near) {
+        format!("did you mean `{}`? ", near.trim_end())
+    } else if GROUPS.iter().any(|(_, names)| names.split(' ').any(|name| name == bare)) {
+        format!("outside the chat `sottovoce {bare}` does that; ")
+    } else {
+        String::new()
+    }
+}
+
+/// Advice for the shell with the chat's commands in their place.
+fn in_chat(text: &str) -> String {
+    let mut text = text
+        .replace("sottovoce snapshot list", "/context history")
+        .replace("sottovoce context", "/context")
+        .replace("sottovoce artifact", "/context");
+    for verb in Behind::command().get_subcommands() {
+        let name = verb.get_name();
+        text = text.replace(&format!("sottovoce {name}"), &format!("/context {name}"));
+    }
+    text
+}
+
 impl Chat {
     /// Runs `/context`.
     pub(super) async fn context(&mut self, line: &str) -> Result<(), Failure> {
@@ -89,9 +127,10 @@ impl Chat {
                 // clap's advice is for a command line.
                 let text = text.split("For more information, try").next().unwrap_or_default();
                 self.complain(text.trim_start_matches("error: ").trim_end());
+                output::note("/context help lists the verbs");
                 return Ok(());
             }
-            Err(help) => return Ok(output::line(help.render().ansi().to_string())?),
+            Err(help) => return Ok(output::line(in_chat(&help.render().ansi().to_string()))?),
         };
         let is_looking = matches!(
             action,
@@ -120,7 +159,6 @@ impl Chat {
             self.lines.lend(false)?;
         }
         if !is_looking {
-            self.last = None;
             self.warm_up();
         }
         self.done(done)
@@ -212,7 +250,12 @@ impl Chat {
             Ok(exit) => self.ended(exit),
             Err(failure @ (Failure::Io(_) | Failure::Interrupted(_))) => return Err(failure),
             Err(failure) => {
-                output::failure(&failure);
+                match &failure {
+                    Failure::Library(error) => {
+                        output::error(&with_causes(error), &in_chat(advice::help(error)));
+                    }
+                    failure => output::failure(failure),
+                }
                 self.ended(failure.code());
             }
         }

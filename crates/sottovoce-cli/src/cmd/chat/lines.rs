@@ -1,8 +1,8 @@
 //! Reads lines of input: edited on a terminal, unchanged from a pipe.
 
-use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
@@ -39,12 +39,14 @@ enum Request {
 /// Lines of standard input, read on a thread of its own. A thread that waits for a key cannot be stopped, and must
 /// not keep the program from ending.
 ///
-/// Lines that are typed early wait in a queue: in the terminal if the system has not delivered them, in the editor's
-/// buffer if it has read them, and here if they were pasted together.
+/// Lines that are typed early wait: in the terminal if the system has not delivered them, and in the editor's buffer if it has read them.
 pub(super) struct Lines {
     requests: mpsc::UnboundedSender<Request>,
     lines: mpsc::UnboundedReceiver<io::Result<Line>>,
-    waiting: VecDeque<Line>,
+    /// A line that was typed before a question, and is no answer to it.
+    waiting: Option<Line>,
+    /// Whether somebody was told what becomes of lines that come together.
+    is_told: bool,
     /// The terminal's mode before the chat.
     terminal: Option<Termios>,
 }
@@ -65,7 +67,7 @@ impl Lines {
         } else {
             thread::spawn(move || read(asked, &answers));
         }
-        let lines = Self { requests, lines, waiting: VecDeque::new(), terminal };
+        let lines = Self { requests, lines, waiting: None, is_told: false, terminal };
         lines.set_mode(false)?;
         Ok(lines)
     }
@@ -79,12 +81,12 @@ impl Lines {
     /// discard typed lines.
     ///
     /// Unless a command reads lines, the terminal delivers keys: in line mode it would cut a line at 4,095 bytes and
-    /// lose Ctrl-D.
+    /// lose Ctrl-D. On a terminal without an editor, only line mode knows Ctrl-D.
     fn set_mode(&self, by_line: bool) -> io::Result<()> {
         let Some(terminal) = &self.terminal else { return Ok(()) };
         let mut keeping = terminal.clone();
         keeping.local_modes |= LocalModes::NOFLSH;
-        if !by_line {
+        if !by_line && !output::is_dumb() {
             keeping.local_modes -= LocalModes::ICANON;
             keeping.special_codes[SpecialCodeIndex::VMIN] = 1;
             keeping.special_codes[SpecialCodeIndex::VTIME] = 0;
@@ -96,11 +98,10 @@ impl Lines {
         self.terminal.is_some()
     }
 
-    /// The next line, or the answer to a question. A line can be recalled later unless it is off the record. A
-    /// question never takes a line of a paste.
+    /// The next line, or the answer to a question. A line can be recalled later unless it is off the record.
     pub(super) async fn next(&mut self, question: Option<&str>) -> io::Result<Line> {
         if question.is_none()
-            && let Some(line) = self.waiting.pop_front()
+            && let Some(line) = self.waiting.take()
         {
             if let Line::Words(words) = &line {
                 output::line(format!("{PROMPT}{}", output::printable(words)))?;
@@ -109,23 +110,18 @@ impl Lines {
         }
         let prompt = question.unwrap_or(PROMPT).to_owned();
         let _ = self.requests.send(Request::Read { prompt, remember: question.is_none() });
-        Ok(match self.lines.recv().await.unwrap_or(Ok(Line::End))? {
-            Line::Words(words) => self.first_of(&words),
-            other => other,
-        })
+        let asked = Instant::now();
+        let line = self.lines.recv().await.unwrap_or(Ok(Line::End))?;
+        let is_early = matches!(line, Line::Words(_)) && asked.elapsed() < KEYSTROKE;
+        if is_early && self.is_terminal() && !std::mem::replace(&mut self.is_told, true) {
+            output::note("lines that come together are asked one by one, each as an utterance");
+        }
+        Ok(line)
     }
 
     /// Puts back a line that was not an answer to a question.
     pub(super) fn put_back(&mut self, line: Line) {
-        self.waiting.push_back(line);
-    }
-
-    /// The first of several pasted lines. The others are queued.
-    fn first_of(&mut self, words: &str) -> Line {
-        let mut lines = words.lines().map(words_of).filter(|line| !matches!(line, Line::Nothing));
-        let first = lines.next().unwrap_or(Line::Nothing);
-        self.waiting.extend(lines);
-        first
+        self.waiting = Some(line);
     }
 
     /// Forgets the lines of this session.
@@ -142,6 +138,9 @@ impl Drop for Lines {
         }
     }
 }
+
+/// Nobody types a line in less.
+const KEYSTROKE: Duration = Duration::from_millis(10);
 
 /// The prompt of the chat.
 const PROMPT: &str = "> ";
@@ -163,9 +162,8 @@ fn edit(
         };
         let line = match editor.readline(&prompt) {
             Ok(line) => {
-                let kept = line.lines().filter(|line| remember && !line.starts_with("/off"));
-                for line in kept {
-                    let _ = editor.add_history_entry(line);
+                if remember && !line.starts_with("/off") {
+                    let _ = editor.add_history_entry(&line);
                 }
                 Ok(words_of(&line))
             }
@@ -198,7 +196,7 @@ fn read(mut asked: mpsc::UnboundedReceiver<Request>, answers: &Answers) {
 }
 
 fn words_of(line: &str) -> Line {
-    match line.trim() {
+    match line.trim_start_matches('\u{feff}').trim() {
         "" => Line::Nothing,
         words => Line::Words(words.to_owned()),
     }

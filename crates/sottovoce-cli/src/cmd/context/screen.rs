@@ -1,18 +1,19 @@
 //! The summary screen of a context.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sottovoce::conversation::ConversationOverview;
 use sottovoce::persona::PersonaConversation;
-use sottovoce::store::{Artifact, ArtifactStore};
+use sottovoce::store::{Artifact, ArtifactStore, Profile};
 use sottovoce::{ConversationStore, StoredMessage};
 
 use crate::cmd::artifact::short;
-use crate::cmd::context::Open;
+use crate::cmd::context::{Open, why_out};
 use crate::cmd::named::shown::{self, context_row};
 use crate::cmd::prune::beginning;
 use crate::exit::{Exit, Outcome};
-use crate::output::{self, BOLD, DIM, GOOD, WARN, object};
+use crate::output::{self, BOLD, DIM, GOOD, WARN, grouped, object};
 
 /// How many newest messages and artifacts are shown.
 const MESSAGES: usize = 4;
@@ -69,10 +70,11 @@ pub(super) async fn show(open: &Open<'_>) -> Outcome {
             row(name, output::moment(at))?;
         }
     }
-    messages(&open.store.read_tail(MESSAGES).await?.messages)?;
+    let profile = open.store.profile().await?;
+    messages(&open.store.read_tail(MESSAGES).await?.messages, &profile)?;
     artifacts(&open.store.artifacts().await?.0)?;
     output::note(
-        "`context messages` and `context artifacts` show all of them; `context --help` tells more",
+        "`context messages` and `context artifacts` show all of them; `context help` tells more",
     );
     Ok(Exit::Done)
 }
@@ -90,17 +92,19 @@ fn persona(context: &PersonaConversation) -> String {
     )
 }
 
-fn messages(newest: &[std::sync::Arc<StoredMessage>]) -> std::io::Result<()> {
+fn messages(newest: &[Arc<StoredMessage>], profile: &Profile) -> std::io::Result<()> {
     if newest.is_empty() {
         return Ok(());
     }
     output::line(format!("\n{BOLD}Recent messages:{BOLD:#}"))?;
     newest.iter().try_for_each(|stored| {
         let message = &stored.message;
+        let out = why_out(profile, stored).map(|why| format!(" {DIM}({why}){DIM:#}"));
         output::line(format!(
-            "  {DIM}[{}]{DIM:#} {}",
+            "  {DIM}[{}]{DIM:#} {}{}",
             message.role.as_str(),
-            beginning(&message.content)
+            beginning(&message.content),
+            out.unwrap_or_default()
         ))
     })
 }
@@ -165,19 +169,6 @@ fn money(micros: u64) -> f64 {
     #[expect(clippy::cast_precision_loss)]
     let money = micros as f64 / 1e6;
     money
-}
-
-/// A number with thousands separators.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
