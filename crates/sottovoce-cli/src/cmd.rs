@@ -24,6 +24,8 @@ pub(crate) mod named;
 #[cfg(feature = "servers")]
 pub(crate) mod page;
 pub(crate) mod persona;
+#[cfg(feature = "servers")]
+mod privacy;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod recall;

@@ -1,7 +1,7 @@
 //! What all requests share.
 
 use crate::deed::{Announced, LastTurns, RunningTurns, Tallies, Verifying};
-use crate::host::{Advice, Checks};
+use crate::host::{Advice, Checks, Facts};
 use crate::house::House;
 
 /// What all requests share.
@@ -9,6 +9,7 @@ pub(crate) struct App {
     pub(crate) house: House,
     pub(crate) advice: Advice,
     pub(crate) checks: Option<Checks>,
+    pub(crate) facts: Option<Facts>,
     pub(crate) read_only: bool,
     pub(crate) announced: Announced,
     pub(crate) running: RunningTurns,
@@ -22,6 +23,7 @@ impl App {
         house: House,
         advice: Advice,
         checks: Option<Checks>,
+        facts: Option<Facts>,
         read_only: bool,
     ) -> Self {
         let (announced, running, last_turns, verifying, tallies) = Default::default();
@@ -29,6 +31,7 @@ impl App {
             house,
             advice,
             checks,
+            facts,
             read_only,
             announced,
             running,

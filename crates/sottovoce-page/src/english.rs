@@ -13,7 +13,7 @@ macro_rules! texts {
 
 texts! {
     CONVERSATIONS = "Conversations"; SEARCH = "Search"; NUMBERS = "Numbers"; HEALTH = "Health";
-    SETTINGS = "Settings"; TIMELINE = "Timeline"; SEES = "What the model sees"; FORGET = "Forget"; LOCK = "Lock";
+    YOUR_DATA = "Your data"; SETTINGS = "Settings"; TIMELINE = "Timeline"; SEES = "What the model sees"; FORGET = "Forget"; LOCK = "Lock";
     MAIN = "Main"; ONE_CONVERSATION = "This conversation"; OF_CONVERSATION = "Of this conversation";
     SKIP = "Skip to the content"; DETAILS = "Details of a message"; TO_CONVERSATIONS = "All conversations";
     TO_HEALTH = "What Health says about it";
@@ -182,6 +182,7 @@ texts! {
     FIGURES_SINCE = "The last 30 days up to the newest message. Tokens and times are those that the model server reported.";
     NO_NAME = "no name given"; AS_TABLE = "As a table"; SET_UP = "The set-up"; EVERY_FILE = "Every file";
     VERIFY_INTRO = "Reads and opens every file of every conversation, and reports all that is wrong. It changes nothing.";
+    DATA_INTRO = "What this store knows of you, and what becomes of it. It was looked up just now.";
     VERIFY = "Check every file"; VERIFYING = "Checking"; VERIFIED_AT = "Last checked on"; SOUND = "sound";
     NOT_SOUND = "not sound"; GOOD = "good"; WARN = "note"; BAD = "wrong";
 }

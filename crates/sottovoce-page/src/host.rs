@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sottovoce::Error;
+use sottovoce::config::OpenConversations;
 use sottovoce::store::Finding;
 
 /// How the page phrases what to do about errors and findings.
@@ -59,5 +60,11 @@ impl Check {
     }
 }
 
+/// Checks that take a while.
+type Checking = Pin<Box<dyn Future<Output = Vec<Check>> + Send>>;
+
 /// Runs all checks of the set-up.
-pub type Checks = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Vec<Check>> + Send>> + Send + Sync>;
+pub type Checks = Arc<dyn Fn() -> Checking + Send + Sync>;
+
+/// Tells of an open store what it holds, where, for how long, who could read it, and which copies exist.
+pub type Facts = Arc<dyn Fn(Arc<OpenConversations>) -> Checking + Send + Sync>;

@@ -23,5 +23,5 @@ mod routes;
 mod server;
 mod view;
 
-pub use host::{Advice, Check, CheckState, Checks};
+pub use host::{Advice, Check, CheckState, Checks, Facts};
 pub use page::{Listening, Page, PageError};

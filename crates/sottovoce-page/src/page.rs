@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::enter::{Gate, Names};
-use crate::host::{Advice, Checks};
+use crate::host::{Advice, Checks, Facts};
 use crate::house::House;
 use crate::server::{self, Door};
 
@@ -23,6 +23,7 @@ pub struct Page {
     house: House,
     advice: Advice,
     checks: Option<Checks>,
+    facts: Option<Facts>,
     announce: Arc<dyn Fn(String) + Send + Sync>,
     hosts: Vec<String>,
     certificate: Option<(PathBuf, PathBuf)>,
@@ -68,6 +69,7 @@ impl Page {
             house,
             advice: Advice::default(),
             checks: None,
+            facts: None,
             announce: Arc::new(|_| {}),
             hosts: Vec::new(),
             certificate: None,
@@ -91,6 +93,12 @@ impl Page {
     #[must_use]
     pub fn checks(self, checks: Checks) -> Self {
         Self { checks: Some(checks), ..self }
+    }
+
+    /// The facts about the owner's data that the page shows.
+    #[must_use]
+    pub fn facts(self, facts: Facts) -> Self {
+        Self { facts: Some(facts), ..self }
     }
 
     /// Calls this with a new link whenever the page has locked, or a browser without a cookie comes while no link is left, so that its
@@ -144,7 +152,7 @@ impl Page {
         let token = settings.token.map(|secret| secret.0);
         let gate = Gate::new(token, after).map_err(PageError::NoRandomness)?;
         let read_only = settings.read_only;
-        let app = App::new(self.house, self.advice, self.checks, read_only);
+        let app = App::new(self.house, self.advice, self.checks, self.facts, read_only);
         let door = Door::new(Arc::new(app), gate, names, self.announce);
         Ok(Listening { listener, door: Arc::new(door) })
     }

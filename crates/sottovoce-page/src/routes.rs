@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::english as en;
 use crate::failure::Failure;
 use crate::view::{
-    artifact, begin, conversations, export, forget, health, live, message, numbers, search, sees,
-    settings, store_settings, talk, timeline,
+    artifact, begin, conversations, data, export, forget, health, live, message, numbers, search,
+    sees, settings, store_settings, talk, timeline,
 };
 
 /// The views that change nothing although they are asked by `POST`, so that words stay out of addresses.
@@ -44,6 +44,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/limits/{*scope}", post(settings::limits))
         .route("/numbers", get(numbers::all))
         .route("/numbers/{*scope}", get(numbers::show))
+        .route("/data", get(data::show))
         .route("/health", get(health::show))
         .route("/live/health", get(health::progress))
         .route("/live/entry", get(live::entry))

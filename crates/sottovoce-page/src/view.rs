@@ -3,6 +3,7 @@
 pub(crate) mod artifact;
 pub(crate) mod begin;
 pub(crate) mod conversations;
+pub(crate) mod data;
 pub(crate) mod enter;
 pub(crate) mod export;
 pub(crate) mod forget;

@@ -14,6 +14,7 @@ use sottovoce::with_causes;
 use sottovoce_page::{Advice, Check, CheckState, Listening, Page, PageError};
 use tokio_util::sync::CancellationToken;
 
+use crate::cmd::privacy::{Fact, Holdings};
 use crate::cmd::{doctor, servers};
 use crate::exit::{Failure, Outcome};
 use crate::session::Session;
@@ -120,6 +121,7 @@ pub(crate) async fn listen(
         .hosts(hosts.chain(allow_host))
         .advice(advice)
         .checks(checks)
+        .facts(Arc::new(|open| Box::pin(facts(open))))
         .announce(|link| output::note(&format!("a new link to the page: {link}")));
     let (certificate, key) = (config.page.tls_certificate.as_ref(), config.page.tls_key.as_ref());
     let _pair = servers::certificate("Page", certificate, key)?;
@@ -138,6 +140,18 @@ fn check(line: doctor::Line) -> Check {
         doctor::State::Bad => CheckState::Bad,
     };
     Check::new(line.about, state, line.what, line.advice)
+}
+
+async fn facts(open: Arc<OpenConversations>) -> Vec<Check> {
+    match Holdings::of(&open).await {
+        Ok(holdings) => holdings.facts(&open).into_iter().map(of_fact).collect(),
+        Err(error) => vec![Check::new("Error", CheckState::Bad, with_causes(&error), None)],
+    }
+}
+
+fn of_fact(fact: Fact) -> Check {
+    let state = if fact.is_warning { CheckState::Warn } else { CheckState::Good };
+    Check::new(fact.about, state, fact.what, fact.commands)
 }
 
 fn failure(error: &PageError) -> Failure {

@@ -75,7 +75,7 @@ fn syncer(session: &Session, remote: OpenRemote) -> Result<Syncer, Failure> {
 }
 
 /// For commands that ask no remote.
-fn no_remote() -> OpenRemote {
+pub(crate) fn no_remote() -> OpenRemote {
     Box::new(|address| sottovoce_remote::open(address, &sottovoce_remote::Credentials::default()))
 }
 

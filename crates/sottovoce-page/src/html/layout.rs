@@ -30,6 +30,7 @@ pub(crate) enum Place {
     Search,
     Numbers,
     Health,
+    Data,
     Settings,
     Timeline,
     Sees,
@@ -69,6 +70,7 @@ pub(crate) fn layout(visit: &Visit, shell: &Shell<'_>, main: &Markup) -> Markup 
         (Place::Search, "/search", en::SEARCH),
         (Place::Numbers, "/numbers", en::NUMBERS),
         (Place::Health, "/health", en::HEALTH),
+        (Place::Data, "/data", en::YOUR_DATA),
         (Place::Settings, "/settings", en::SETTINGS),
     ];
     let own = [

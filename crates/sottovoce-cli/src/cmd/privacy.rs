@@ -1,0 +1,350 @@
+//! What is stored, where, for how long, who could read it and which copies exist: for the owner's page and `sottovoce privacy`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use sottovoce::config::{ConfiguredKey, OpenConversations};
+use sottovoce::{ConversationStore, Result, Scope, admin};
+
+use crate::output::{self, byte_size, counted, one_line, without_login};
+
+/// Among how many of the newest messages of each conversation people are looked for.
+const NEWEST: usize = 256;
+/// How many people are named.
+const NAMED: usize = 8;
+
+/// A sentence or two about the owner's data.
+#[derive(Debug, Serialize)]
+pub(crate) struct Fact {
+    pub(crate) about: &'static str,
+    pub(crate) what: String,
+    /// Whether the owner should think about it.
+    pub(crate) is_warning: bool,
+    /// Commands, one a line.
+    pub(crate) commands: Option<String>,
+}
+
+/// What a store holds, and where.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Holdings {
+    pub(crate) conversations: usize,
+    /// Conversations that cannot be read. They are counted in nothing else.
+    pub(crate) unreadable: usize,
+    pub(crate) messages: u64,
+    pub(crate) artifacts: usize,
+    pub(crate) snapshots: usize,
+    /// Whoever has a conversation of their own, or spoke lately.
+    pub(crate) people: BTreeSet<String>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) folder: PathBuf,
+    /// Of the whole folder.
+    pub(crate) bytes: u64,
+    /// How many conversations have limits or expire.
+    pub(crate) limited: usize,
+    /// When the first of them expires.
+    pub(crate) next_expiry: Option<Timestamp>,
+    pub(crate) key: KeyPlace,
+    pub(crate) backup_folder: PathBuf,
+    pub(crate) backups: usize,
+    /// The folder, server or team that conversations are shared with.
+    pub(crate) shared_with: Vec<String>,
+    pub(crate) seal: Option<Seal>,
+}
+
+/// What opens the store.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum KeyPlace {
+    #[default]
+    Passphrase,
+    /// The setting that gives it.
+    Setting(String),
+    File {
+        path: PathBuf,
+        on_disk_of_store: bool,
+        others_may_read: bool,
+    },
+}
+
+/// The newest message, as its sealed file was read a moment ago.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Seal {
+    pub(crate) scope: String,
+    pub(crate) seq: u64,
+    pub(crate) bytes: u64,
+    pub(crate) key_id: Option<String>,
+    pub(crate) broken: Option<String>,
+}
+
+impl Holdings {
+    /// Looks at every conversation, and proves the seal of the newest message.
+    pub(crate) async fn of(open: &Arc<OpenConversations>) -> Result<Self> {
+        let config = open.config();
+        let folder = config.storage_root()?;
+        let backup_folder = open.contexts().backup_folder().to_owned();
+        let key = match &config.key {
+            ConfiguredKey::Secret { from, .. } => KeyPlace::Setting(from.clone()),
+            _ => KeyPlace::of_file(config.key_file()?, &folder),
+        };
+        let (bytes, backups) = (size_of(&folder), files_in(&backup_folder));
+        let shared_with = shared_with(open).await;
+        let mut holdings =
+            Self { folder, bytes, key, backup_folder, backups, shared_with, ..Self::default() };
+        let mut newest = None;
+        for scope in admin::scopes(&holdings.folder)? {
+            match holdings.add(open, &scope).await {
+                Ok(last) if last.is_some() && last > newest => {
+                    newest = last;
+                    holdings.seal = seal(open, &scope).await?;
+                }
+                Ok(_) => {}
+                Err(_) => holdings.unreadable += 1,
+            }
+        }
+        Ok(holdings)
+    }
+
+    /// Adds a conversation. Returns when its last message was said.
+    async fn add(&mut self, open: &OpenConversations, scope: &Scope) -> Result<Option<Timestamp>> {
+        let store = open.store(scope).await?;
+        let (stats, read) = (store.stats().await?, store.read_tail(NEWEST).await?);
+        if stats.message_count + stats.hidden == 0 && stats.snapshots + stats.artifacts == 0 {
+            return Ok(None);
+        }
+        self.conversations += 1;
+        self.messages += stats.message_count + stats.hidden;
+        self.artifacts += stats.artifacts;
+        self.snapshots += stats.snapshots;
+        self.since = self.since.into_iter().chain(stats.first).min();
+        let is_limited = stats.retention.max_messages.is_some() || stats.expires_at.is_some();
+        self.limited += usize::from(is_limited);
+        self.next_expiry = self.next_expiry.into_iter().chain(stats.expires_at).min();
+        if let Scope::Dm { user } | Scope::Guild { user, .. } = scope {
+            self.people.insert(user.clone());
+        }
+        let speakers = read.messages.iter().filter_map(|stored| stored.message.speaker());
+        self.people.extend(speakers.map(str::to_owned));
+        Ok(stats.last)
+    }
+
+    /// The same in sentences.
+    pub(crate) fn facts(&self, open: &OpenConversations) -> Vec<Fact> {
+        let model = &open.config().language_model.base_url;
+        let zone = open.clock().now().time_zone().clone();
+        let day = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%-d %B %Y").to_string();
+        let fact = |about, what| Fact { about, what, is_warning: false, commands: None };
+        let with = |about, what: &str, commands: &str| Fact {
+            commands: Some(commands.to_owned()),
+            ..fact(about, what.to_owned())
+        };
+        vec![
+            Fact { is_warning: self.unreadable > 0, ..fact("Stored", self.stored(day)) },
+            fact(
+                "Where",
+                format!(
+                    "On this machine, in {}: {}. Your model server, {}, is sent each prompt; nothing else leaves by itself.",
+                    self.folder.display(),
+                    byte_size(self.bytes),
+                    without_login(model)
+                ),
+            ),
+            fact("How long", self.kept(day)),
+            self.key.fact(),
+            fact("Copies", self.copies()),
+            with(
+                "Moving",
+                "Two files are enough: a sealed backup, and the key. On the new machine, the second line puts the backup in place.",
+                "sottovoce export backup.sottovoce --sealed --all && sottovoce key export --to key.backup\nsottovoce import backup backup.sottovoce --key-file key.backup",
+            ),
+            with(
+                "Deleting",
+                "Everything can go at once, after you have seen what goes. What you exported or shared is not reached by it.",
+                "sottovoce forget --everything",
+            ),
+            self.seal.as_ref().map_or_else(
+                || fact("Seal", "There is no message yet whose seal could be tried.".to_owned()),
+                Seal::fact,
+            ),
+        ]
+    }
+
+    fn stored(&self, day: impl Fn(Timestamp) -> String) -> String {
+        let number = |number: usize, what: &str| counted(number as u64, what);
+        let mut said = format!(
+            "{} in {}",
+            output::messages(usize::try_from(self.messages).unwrap_or(usize::MAX)),
+            number(self.conversations, "conversation")
+        );
+        let since = self.since.map(|since| format!(", since {}", day(since)));
+        said.extend(since);
+        let also = [(self.snapshots, "snapshot"), (self.artifacts, "artifact")];
+        said.extend(also.map(|(n, what)| match n {
+            0 => String::new(),
+            n => format!(", {}", number(n, what)),
+        }));
+        let named: Vec<String> =
+            self.people.iter().take(NAMED).map(|name| one_line(name)).collect();
+        if !named.is_empty() {
+            let more = self.people.len() - named.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            said.push_str(&format!("; people: {}{more}", named.join(", ")));
+        }
+        if self.unreadable > 0 {
+            let unreadable = number(self.unreadable, "conversation");
+            said.push_str(&format!("; {unreadable} cannot be read, see Health or `doctor`"));
+        }
+        said + "."
+    }
+
+    fn kept(&self, day: impl Fn(Timestamp) -> String) -> String {
+        let ever = self.conversations - self.limited;
+        let next = self.next_expiry.map(|at| format!("; the next one expires on {}", day(at)));
+        let next = next.unwrap_or_default();
+        match (ever, self.limited) {
+            (_, 0) => "Until you forget it: nothing here expires.".to_owned(),
+            (0, _) => format!("Every conversation has a limit or expires{next}."),
+            (ever, limited) => format!(
+                "{} until you forget them; {limited} with a limit or an expiry{next}.",
+                counted(ever as u64, "conversation")
+            ),
+        }
+    }
+
+    fn copies(&self) -> String {
+        let backups = match self.backups {
+            0 => "No daily backups.".to_owned(),
+            number => format!(
+                "{}, sealed under the same key, in {}.",
+                counted(number as u64, "daily backup"),
+                self.backup_folder.display()
+            ),
+        };
+        let shared = match self.shared_with.is_empty() {
+            true => "Shared with no other device and no team.".to_owned(),
+            false => format!("Shared: {}.", self.shared_with.join("; ")),
+        };
+        format!("{backups} {shared} Exports and copies that you made yourself are not known here.")
+    }
+}
+
+impl KeyPlace {
+    fn of_file(path: PathBuf, store: &Path) -> Self {
+        let (Ok(file), folder) = (fs::metadata(&path), fs::metadata(store)) else {
+            return Self::Passphrase;
+        };
+        let on_disk_of_store = folder.is_ok_and(|folder| folder.dev() == file.dev());
+        let others_may_read = file.permissions().mode() & 0o077 != 0;
+        Self::File { path, on_disk_of_store, others_may_read }
+    }
+
+    fn fact(&self) -> Fact {
+        let (what, is_warning) = match self {
+            Self::Passphrase => (
+                "Whoever knows your passphrase. Without it, the disk tells only sizes and times."
+                    .to_owned(),
+                false,
+            ),
+            Self::Setting(from) => {
+                (format!("Whoever can read the key in {} and this folder.", one_line(from)), false)
+            }
+            Self::File { path, on_disk_of_store, others_may_read } => {
+                let path = path.display();
+                let disk = match on_disk_of_store {
+                    true => {
+                        "The key lies on the same disk as the store: whoever takes the disk reads everything, unless the whole disk is encrypted"
+                    }
+                    false => {
+                        "The key lies on another disk: whoever takes only the store's reads nothing"
+                    }
+                };
+                let others = match others_may_read {
+                    true => "Other users of this machine can read the key",
+                    false => "Besides you, only this machine's administrator",
+                };
+                (
+                    format!("Whoever has the key file {path}. {others}. {disk}."),
+                    *on_disk_of_store || *others_may_read,
+                )
+            }
+        };
+        let commands = is_warning.then(|| "sottovoce rekey --to-passphrase".to_owned());
+        Fact { about: "Who can read it", what, is_warning, commands }
+    }
+}
+
+impl Seal {
+    fn fact(&self) -> Fact {
+        let Self { scope, seq, bytes, key_id, broken } = self;
+        let scope = one_line(scope);
+        let what = match broken {
+            None => format!(
+                "Holds: message {seq} of {scope}, the newest one, was read from the disk just now. Its {} are sealed with AES-256-GCM and open only with the key {}.",
+                byte_size(*bytes),
+                key_id.as_deref().unwrap_or_default()
+            ),
+            Some(broken) => {
+                format!(
+                    "Does not open: message {seq} of {scope}: {broken}. See Health or `doctor`."
+                )
+            }
+        };
+        Fact { about: "Seal", what, is_warning: broken.is_some(), commands: None }
+    }
+}
+
+async fn seal(open: &OpenConversations, scope: &Scope) -> Result<Option<Seal>> {
+    let store = open.store(scope).await?;
+    let Some(newest) = store.read_tail(1).await?.messages.pop() else { return Ok(None) };
+    let location = store.locate(&newest).await?;
+    Ok(location.map(|location| Seal {
+        scope: scope.to_string(),
+        seq: newest.seq,
+        bytes: location.bytes,
+        key_id: location.key_id,
+        broken: location.broken.map(|broken| broken.to_string()),
+    }))
+}
+
+/// The bytes of all files in a folder. What cannot be read counts as nothing.
+fn size_of(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.filter_map(|entry| {
+        let found = entry.metadata().ok()?;
+        Some(if found.is_dir() { size_of(&entry.path()) } else { found.len() })
+    });
+    sizes.sum()
+}
+
+fn files_in(folder: &Path) -> usize {
+    fs::read_dir(folder).into_iter().flatten().count()
+}
+
+/// The remote and the teams of the store. Asks no server.
+#[cfg(feature = "share")]
+async fn shared_with(open: &Arc<OpenConversations>) -> Vec<String> {
+    use crate::cmd::share;
+    let syncer = share::stores::syncer(Arc::clone(open), share::no_remote());
+    let mut shared = Vec::new();
+    if let Ok(status) = syncer.status().await {
+        let devices = counted(status.peers.len() as u64, "other device");
+        shared
+            .push(format!("with {devices}, through {}", one_line(&without_login(&status.address))));
+    }
+    for team in share::team::of(open).status().await.into_iter().flatten() {
+        let conversations = counted(team.conversations.len() as u64, "conversation");
+        shared.push(one_line(&format!("{conversations} with the team {}", team.name)));
+    }
+    shared
+}
+
+#[cfg(not(feature = "share"))]
+async fn shared_with(_: &Arc<OpenConversations>) -> Vec<String> {
+    Vec::new()
+}
