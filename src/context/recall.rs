@@ -4,6 +4,7 @@ mod block;
 mod excerpt;
 mod index;
 mod loaded;
+mod lookup;
 mod meaning;
 mod provider;
 mod results;
@@ -12,6 +13,7 @@ mod text;
 mod understand;
 
 pub use index::Recall;
+pub use lookup::{Found, FoundMessage, Lookup, Passage, Stage};
 pub use provider::RecallContextProvider;
 pub use results::{RecallHit, RecallQuery, Recalled, ScoreFloor, best_of};
 pub use search::{Neighbours, SearchResults, neighbours};

@@ -74,6 +74,8 @@ impl Why {
 const THE_SAME: f32 = 0.6;
 /// How much it must to be said to mean something like it.
 const SOMETHING_LIKE: f32 = 0.25;
+/// What is said of a hit that has no reason.
+const BETTER: &str = "fits better than the rest";
 
 impl Why {
     /// The reasons in words, such as: says “Bruno”; means something like it; said on a day that was asked for.
@@ -90,6 +92,11 @@ impl Why {
             1 => "a word of it".to_owned(),
             n => format!("{n} words of it"),
         })
+    }
+
+    /// Whether anything speaks for it but being better than the rest.
+    pub fn fits(&self) -> bool {
+        self.reasons(|_| String::new()) != BETTER
     }
 
     fn reasons(&self, told: impl Fn(&[&str]) -> String) -> String {
@@ -114,7 +121,7 @@ impl Why {
         reasons
             .extend(others.into_iter().filter(|(is, _)| *is).map(|(_, reason)| reason.to_owned()));
         match reasons.is_empty() {
-            true => "fits better than the rest".to_owned(),
+            true => BETTER.to_owned(),
             false => reasons.join("; "),
         }
     }

@@ -1,5 +1,6 @@
 //! The index: segments in the order of the conversation, and statistics over all of them.
 
+mod near;
 mod rank;
 mod search;
 mod segments;

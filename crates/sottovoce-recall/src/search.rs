@@ -1,6 +1,6 @@
 //! A search: exact words, phrases in quotes and filters.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use jiff::civil::Date;
 use zeroize::{Zeroize, Zeroizing};
@@ -32,6 +32,8 @@ const SHOWN: usize = 40;
 pub struct SearchQuery {
     /// Sequences of words that must stand in the text; a single word is a sequence of one.
     pub(crate) phrases: Vec<SearchPhrase>,
+    /// The same as they were typed.
+    text: Zeroizing<String>,
     /// The role that must have written it: `from:user` or `from:me`, `from:assistant` or `from:you`, `from:tool`.
     pub from: Option<Role>,
     /// The speaker who must have said it. `from:` with another word than a role means a speaker too.
@@ -89,18 +91,36 @@ impl SearchPhrase {
         words.map(move |(at, (word, _))| (word, self.is_beginning && at == last))
     }
 
-    /// Whether a text with these words holds them.
-    fn is_in(&self, text: &str, words: &Words) -> bool {
+    /// Where a text with these words holds them, in bytes of the text.
+    pub(crate) fn places<'a>(
+        &'a self,
+        text: &'a str,
+        words: &'a Words,
+    ) -> Box<dyn Iterator<Item = Range<usize>> + 'a> {
         if let Some(letters) = &self.letters {
-            return letters_of(text).contains(letters.as_str());
+            return Box::new(places_of(letters, text));
         }
         let length = self.words.len();
-        (0..(words.len() + 1).saturating_sub(length)).any(|start| {
-            let mut here = words.range(start..start + length).map(|(word, _)| word);
-            self.words().all(|(wanted, may_go_on)| {
-                here.next()
-                    .is_some_and(|word| word == wanted || (may_go_on && word.starts_with(wanted)))
-            })
+        let starts = 0..(words.len() + 1).saturating_sub(length);
+        let starts = starts.filter(move |start| self.stands_at(*start, text, words));
+        Box::new(starts.map(move |start| {
+            words.source(start).start..words.source((start + length).saturating_sub(1)).end
+        }))
+    }
+
+    fn stands_at(&self, start: usize, text: &str, words: &Words) -> bool {
+        let mut here = words.range(start..words.len()).zip(start..);
+        self.words().all(|(wanted, may_go_on)| {
+            let Some(((word, _), at)) = here.next() else { return false };
+            // "doctors" is in "doctor's", whose ending is no part of the word.
+            let is_joined = || {
+                let source = text.get(words.source(at)).unwrap_or_default();
+                let letters = || fold(source).filter(|c| !matches!(c, '\'' | '’'));
+                source.contains(['\'', '’']) && letters().eq(wanted.chars())
+            };
+            word == wanted
+                || (may_go_on && word.starts_with(wanted))
+                || (wanted.starts_with(word) && is_joined())
         })
     }
 }
@@ -140,6 +160,11 @@ impl SearchQuery {
         *self == Self::default()
     }
 
+    /// The words and phrases as they were typed, without the filters.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Whether a text holds all words and phrases, in any letter case and with or without accents.
     pub fn matches(&self, text: &str) -> bool {
         if self.phrases.is_empty() {
@@ -148,7 +173,7 @@ impl SearchQuery {
         let mut words = Words::default();
         words.add(text, usize::MAX);
         let words = words.folded();
-        self.phrases.iter().all(|phrase| phrase.is_in(text, &words))
+        self.phrases.iter().all(|phrase| phrase.places(text, &words).next().is_some())
     }
 
     /// Whether a turn of this role, speaker and day passes the filters.
@@ -171,8 +196,12 @@ impl SearchQuery {
         }
         if words.len() > 0 {
             let is_beginning = text.ends_with('*');
-            let letters = letters_of(text.trim_end_matches('*'));
+            let mut letters = Zeroizing::new(String::with_capacity(text.len() * 18));
+            letters.extend(fold(text.trim_end_matches('*')));
             let letters = letters.chars().all(is_unspaced).then_some(letters);
+            reserve(&mut self.text, part.len() + 1);
+            let blank = if self.text.is_empty() { "" } else { " " };
+            [blank, part].iter().for_each(|part| self.text.push_str(part));
             self.phrases.push(SearchPhrase { words: words.folded(), letters, is_beginning });
         }
         true
@@ -219,14 +248,19 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The characters of a text in lower case and without accents.
-fn letters_of(text: &str) -> Zeroizing<String> {
-    let mut letters = Zeroizing::new(String::new());
-    for word in text.split_inclusive(char::is_whitespace) {
-        reserve(&mut letters, word.len() * 18);
-        letters.extend(fold(word));
-    }
-    letters
+/// Where letters of scripts without spaces stand in a text, whatever form it writes them in.
+fn places_of<'a>(letters: &'a str, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+    let begins = |at: &usize| {
+        let mut here = fold(text.get(*at..).unwrap_or_default());
+        letters.chars().all(|letter| here.next() == Some(letter))
+    };
+    let starts = text.char_indices().filter(|(_, c)| is_unspaced(*c)).map(|(at, _)| at);
+    starts.filter(begins).filter_map(|at| {
+        let mut ends = text.get(at..)?.char_indices().map(|(last, c)| at + last + c.len_utf8());
+        let is_all =
+            |end: &usize| text.get(at..*end).is_some_and(|part| fold(part).eq(letters.chars()));
+        Some(at..ends.find(is_all)?)
+    })
 }
 
 /// The days of `2024`, `2024-05` or `2024-05-11`.

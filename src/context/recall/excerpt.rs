@@ -41,7 +41,7 @@ fn lines(text: &str, start: usize, passage: &Range<usize>) -> Range<usize> {
 }
 
 /// Part of a text, with marks where it was cut.
-fn passage(text: &str, range: &Range<usize>) -> String {
+pub(super) fn passage(text: &str, range: &Range<usize>) -> String {
     let passage = text.get(range.clone()).unwrap_or(text);
     let before = if range.start > 0 { "… " } else { "" };
     let after = if range.end < text.len() { " …" } else { "" };

@@ -194,10 +194,20 @@ impl Recall {
     /// # Errors
     /// Those of reading the conversation.
     pub async fn find_in(&self, query: &RecallQuery<'_>, thread: Option<&str>) -> Result<Recalled> {
+        self.find_where(query, thread, |_| true).await
+    }
+
+    /// The same among the messages that `is_meant`.
+    pub(super) async fn find_where(
+        &self,
+        query: &RecallQuery<'_>,
+        thread: Option<&str>,
+        is_meant: impl Fn(&StoredMessage) -> bool + Send + Sync,
+    ) -> Result<Recalled> {
         let profile = self.store.profile().await?;
         let now = query.now.timestamp();
         let wanting = Arc::clone(&profile);
-        let may_see = |stored: &StoredMessage| profile.is_context(stored, now);
+        let may_see = |stored: &StoredMessage| profile.is_context(stored, now) && is_meant(stored);
         let query = RecallQuery { thread, ..query.clone() };
         self.find(&query, move |seq| wanting.may_be_context(seq), may_see).await
     }
@@ -220,6 +230,14 @@ impl Recall {
             Ok((seqs, loaded.skipped.clone()))
         })
         .await
+    }
+
+    /// The numbers of messages that may hold a word nearly written like this one; `None` if one may hold the word itself.
+    pub(super) async fn near(&self, word: &str) -> Result<Option<Vec<u64>>> {
+        let mut loaded = self.hold().await;
+        loaded.refresh(&self.store).await?;
+        let word = Zeroizing::new(word.to_owned());
+        blocking(move || Ok(loaded.index.near(&word))).await
     }
 
     /// Writes segments that are missing or far behind, and all meanings, into the store, and prepares the index for the

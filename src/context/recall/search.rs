@@ -65,11 +65,8 @@ impl Recall {
             let read = self.store().read_seqs(seqs).await?;
             Finding::add_new(&mut found.skipped, read.skipped);
             for stored in read.messages {
-                let message = &stored.message;
-                let is_meant = (thread.is_none() || message.thread_id.as_deref() == thread)
-                    && !message.metadata.contains_key(SEARCH_NOTE)
-                    && passes(query, &stored);
-                if is_meant && holds(&**self.store(), query, &stored).await {
+                if is_meant(query, thread, &stored) && holds(&**self.store(), query, &stored).await
+                {
                     found.hits.push(stored);
                     found.total += 1;
                 }
@@ -92,10 +89,12 @@ async fn holds(store: &dyn ConversationStore, query: &SearchQuery, stored: &Stor
         }
 }
 
-/// Whether a message passes a search's filters.
-fn passes(query: &SearchQuery, stored: &StoredMessage) -> bool {
+/// Whether a message is of a thread, if one is named, passes a search's filters, and does not tell of a search itself.
+pub(super) fn is_meant(query: &SearchQuery, thread: Option<&str>, stored: &StoredMessage) -> bool {
     let turn = turn(stored, &stored.message.content);
-    query.passes(turn.role, turn.speaker, turn.day)
+    (thread.is_none() || turn.thread == thread)
+        && !stored.message.metadata.contains_key(SEARCH_NOTE)
+        && query.passes(turn.role, turn.speaker, turn.day)
 }
 
 /// Few ranges that cover all of these ascending numbers.

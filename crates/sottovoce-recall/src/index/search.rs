@@ -71,7 +71,7 @@ impl Index {
 }
 
 /// Whether the index knows where a word without accents stands in every language.
-fn narrows(word: &str, may_go_on: bool) -> bool {
+pub(super) fn narrows(word: &str, may_go_on: bool) -> bool {
     static STOP_WORDS: OnceLock<Vec<String>> = OnceLock::new();
     let stop_words =
         STOP_WORDS.get_or_init(|| stop_words::all().map(|word| fold(word).collect()).collect());

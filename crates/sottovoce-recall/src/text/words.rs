@@ -1,5 +1,7 @@
 //! Words: runs of letters, digits and marks, in lower case.
 
+use std::{iter::Peekable, ops::Range, str::CharIndices};
+
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use zeroize::Zeroizing;
 
@@ -18,6 +20,8 @@ pub(crate) struct Span {
     end: u32,
     /// The word is the first of its sentence.
     pub first: bool,
+    /// Where it stands in the text, with what an apostrophe joins to it.
+    source: (u32, u32),
 }
 
 /// The words of one or more texts, in one buffer that is overwritten on drop.
@@ -38,10 +42,7 @@ impl Words {
     }
 
     /// The words of a range of word numbers, with whether each begins a sentence.
-    pub(crate) fn range(
-        &self,
-        range: std::ops::Range<usize>,
-    ) -> impl Iterator<Item = (&str, bool)> + Clone {
+    pub(crate) fn range(&self, range: Range<usize>) -> impl Iterator<Item = (&str, bool)> + Clone {
         let spans = self.spans.get(range).unwrap_or_default();
         spans.iter().map(|span| {
             (
@@ -49,6 +50,12 @@ impl Words {
                 span.first,
             )
         })
+    }
+
+    /// The bytes of the text in which a word stands, with what an apostrophe joins to it.
+    pub(crate) fn source(&self, number: usize) -> Range<usize> {
+        let (start, end) = self.spans.get(number).map_or((0, 0), |span| span.source);
+        start as usize..end as usize
     }
 
     /// All words, each by itself.
@@ -64,8 +71,8 @@ impl Words {
         );
         let limit = self.spans.len().saturating_add(limit);
         let mut first = true;
-        let mut chars = text.chars().peekable();
-        while let Some(&c) = chars.peek() {
+        let mut chars = text.char_indices().peekable();
+        while let Some(&(at, c)) = chars.peek() {
             if self.spans.len() >= limit {
                 return;
             }
@@ -74,9 +81,9 @@ impl Words {
                 chars.next();
                 continue;
             }
-            let start = self.letters.len();
+            let (start, before) = (self.letters.len(), self.spans.len());
             let (mut plain, mut unspaced, mut count) = (true, false, 0);
-            while let Some(&c) = chars.peek()
+            while let Some(&(_, c)) = chars.peek()
                 && (is_letter(c) || (count > 0 && is_combining_mark(c)))
             {
                 chars.next();
@@ -105,6 +112,9 @@ impl Words {
             if !is_elided {
                 skip_suffix(&mut chars);
             }
+            let end = chars.peek().map_or(text.len(), |(end, _)| *end);
+            let added = self.spans.iter_mut().skip(before);
+            added.for_each(|span| span.source = (at as u32, end as u32));
         }
     }
 
@@ -112,7 +122,7 @@ impl Words {
     pub(crate) fn folded(&self) -> Self {
         // A letter becomes at most eighteen, in a word of at most 64.
         let mut folded = Self::default();
-        for (word, first) in self.range(0..self.len()) {
+        for ((word, first), span) in self.range(0..self.len()).zip(&self.spans) {
             reserve(&mut folded.letters, word.len() * 18);
             let start = folded.letters.len();
             match word.is_ascii() {
@@ -120,6 +130,9 @@ impl Words {
                 false => folded.letters.extend(fold(word)),
             }
             folded.push(start, folded.letters.len(), first);
+            if let Some(last) = folded.spans.last_mut() {
+                last.source = span.source;
+            }
         }
         folded
     }
@@ -128,7 +141,7 @@ impl Words {
         if let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end))
             && start < end
         {
-            self.spans.push(Span { start, end, first });
+            self.spans.push(Span { start, end, first, source: (0, 0) });
         }
     }
 
@@ -168,14 +181,14 @@ impl Words {
 }
 
 /// Skips what an apostrophe joins to a word: the `t` of "don't", the `s` of "Anna's".
-fn skip_suffix(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    while matches!(chars.peek(), Some('\'' | '’')) {
+fn skip_suffix(chars: &mut Peekable<CharIndices<'_>>) {
+    while matches!(chars.peek(), Some((_, '\'' | '’'))) {
         let mut ahead = chars.clone();
         ahead.next();
-        if !ahead.peek().is_some_and(|c| is_letter(*c)) {
+        if !ahead.peek().is_some_and(|(_, c)| is_letter(*c)) {
             return;
         }
-        while ahead.peek().is_some_and(|c| is_letter(*c)) {
+        while ahead.peek().is_some_and(|(_, c)| is_letter(*c)) {
             ahead.next();
         }
         *chars = ahead;
