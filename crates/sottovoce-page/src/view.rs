@@ -14,6 +14,7 @@ pub(crate) mod numbers;
 pub(crate) mod search;
 pub(crate) mod sees;
 pub(crate) mod settings;
+pub(crate) mod snapshots;
 pub(crate) mod store_settings;
 pub(crate) mod talk;
 pub(crate) mod timeline;

@@ -127,11 +127,19 @@ impl Holdings {
         self.limited += usize::from(is_limited);
         self.next_expiry = self.next_expiry.into_iter().chain(stats.expires_at).min();
         if let Scope::Dm { user } | Scope::Guild { user, .. } = scope {
-            self.people.insert(user.clone());
+            self.name(user);
         }
         let speakers = read.messages.iter().filter_map(|stored| stored.message.speaker());
-        self.people.extend(speakers.map(str::to_owned));
+        speakers.for_each(|speaker| self.name(speaker));
         Ok(stats.last)
+    }
+
+    /// Adds a person. Ann and ann are one.
+    fn name(&mut self, person: &str) {
+        let same = |known: &String| known.to_lowercase() == person.to_lowercase();
+        if !self.people.iter().any(same) {
+            self.people.insert(person.to_owned());
+        }
     }
 
     /// The same in sentences.

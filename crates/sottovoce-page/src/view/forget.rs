@@ -146,7 +146,8 @@ fn list(plan: &ForgetPlan) -> Markup {
             @for (count, what, why) in rows { @if count > 0 { li { strong { (counted(count, what)) } " " (why) } } }
             @if plan.proposed_title { li { (en::GOES_TITLE) } }
             @if plan.description { li { (en::GOES_DESCRIPTION) } }
-            @if plan.is_nothing() { li { (en::GOES_FOLDER) } }
+            @if plan.is_nothing() && plan.is_whole() { li { (en::GOES_FOLDER) } }
+            @else if plan.is_nothing() { li { (en::GONE_ALREADY) } }
         }
     }
 }
