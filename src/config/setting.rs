@@ -59,3 +59,19 @@ impl fmt::Debug for Secret {
         f.write_str("Secret(redacted)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    #[test]
+    fn every_setting_has_a_meaning_without_the_table_around_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "{}").unwrap();
+        let config = Config::load_with(Some(file.path()), []).unwrap();
+        for setting in config.settings() {
+            let meaning = setting.meaning();
+            assert!(meaning.len() > 10 && !meaning.contains(" | "), "{}: {meaning}", setting.key);
+        }
+    }
+}

@@ -66,6 +66,8 @@
   }
   $("#pick")?.classList.add("scripted");
 
+  for (const here of every("nav [aria-current]")) here.parentElement.scrollLeft = here.offsetLeft - 60;
+
   const timeline = $("#timeline");
   let isStreaming = false;
   const isAtEnd = () => innerHeight + scrollY >= document.body.scrollHeight - 160;
@@ -127,7 +129,7 @@
     }
   };
   if (timeline?.dataset.live) {
-    if (!location.hash && timeline.childElementCount > 3) toEnd();
+    if (!location.hash && !location.search && timeline.childElementCount > 3) toEnd();
     follow();
   }
   $(".said.target")?.scrollIntoView({ block: "center", behavior: "instant" });

@@ -57,7 +57,7 @@ texts! {
     SKIPPED = "something here cannot be read, and is left out.";
     NOTHING_THAT_DAY = "Nothing was said on that day. This is what stands nearest to it.";
     UNCLEAR = "Something in this address or form is missing, or is not what belongs there.";
-    GONE_ALREADY = "Nothing any more: another program has forgotten it already.";
+    GONE_ALREADY = "Nothing was left to do: another program has forgotten it already.";
     NOT_A_DAY = "This is not a day."; WRITE_A_DAY = "Write it as 2025-08-24.";
     NOT_NUMBERS = "These are not numbers of messages.";
     WRITE_NUMBERS = "Write them as 7, 9-12. They begin at 1.";
@@ -175,13 +175,13 @@ texts! {
     HIDES_NOTHING = "No message is hidden or shown by this.";
     HIDDEN_FATE = "What is hidden today"; SHOW_AGAIN = "show it again"; DELETE_HIDDEN = "delete it for ever";
     CHANGE_LIMITS = "Change the limits"; CANCEL = "Cancel";
-    SNAPSHOTS_TITLE = "Snapshots"; CONTEXT_BEGINS = "Where the context begins"; NOT_CLEARED = "With the first message: it was not cleared.";
+    SNAPSHOTS_TITLE = "Snapshots"; SNAPSHOTS_HEADING = "Context, snapshots, artifacts"; CONTEXT_BEGINS = "Where the context begins"; NOT_CLEARED = "With the first message: it was not cleared.";
     CLEAR = "Clear the context"; UNDO_CLEAR = "Undo the last clear";
     CLEAR_HELP = "Later prompts then hold nothing of what was said so far. Nothing is deleted.";
     DESCRIPTION = "Description"; SAVE_SNAPSHOT = "Save a snapshot"; RESTORE = "Restore";
     SNAPSHOT_HELP = "A snapshot keeps what prompts hold now, with a summary by the model. Restored, its messages are said again, as of now.";
     NO_SNAPSHOTS = "No snapshot was saved in this conversation."; NO_ARTIFACTS = "No artifact was added to this conversation.";
-    NEW_NAME = "A new name"; NEW_CONVERSATION = "New conversation"; NOT_A_NAME = "This cannot be the name of a conversation.";
+    NEW_NAME = "Name of a new one"; NEW_CONVERSATION = "New conversation"; NOT_A_NAME = "This cannot be the name of a conversation.";
     WRITE_A_NAME = "Write a name of one line, of at most 200 bytes.";
     STORE_SETTINGS_INTRO = "What applies to the whole store, and where it comes from. To change something, edit your own file:";
     SETTING = "Setting"; VALUE = "Value"; ORIGIN = "From"; DEFAULT = "default"; NOT_SET = "not set"; IN = "in";
@@ -193,10 +193,21 @@ texts! {
     FIGURES_SINCE = "The last 30 days up to the newest message. Tokens and times are those that the model server reported.";
     NO_NAME = "no name given"; AS_TABLE = "As a table"; SET_UP = "The set-up"; EVERY_FILE = "Every file";
     VERIFY_INTRO = "Reads and opens every file of every conversation, and reports all that is wrong. It changes nothing.";
+    KNOWS_TITLE = "What it knows about you";
+    KNOWS_INTRO = "What was said here of people and their lives, found by its meaning. Some of it may be wrong or missing.";
+    KNOWS_SO_FAR = "have been looked at so far. Load the page again for more."; KNOWS_NOTHING = "Nothing was found.";
     DATA_INTRO = "What this store knows of you, and what becomes of it. It was looked up just now.";
     VERIFY = "Check every file"; VERIFYING = "Checking"; VERIFIED_AT = "Last checked on"; SOUND = "sound";
     NOT_SOUND = "not sound"; GOOD = "good"; WARN = "note"; BAD = "wrong";
 }
+
+/// What is looked for in what people said, and the question that finds it.
+pub(crate) const KNOWS_TOPICS: [(&str, &str); 4] = [
+    ("People", "Who are my family and friends, and what are they called?"),
+    ("Health", "What illnesses, allergies and appointments with doctors do I have?"),
+    ("Places", "Where do I live, work and travel?"),
+    ("Likes and habits", "What do I like, dislike and always do?"),
+];
 
 pub(crate) const MESSAGES: Noun = ("message", "messages");
 pub(crate) const CONVERSATIONS_COUNTED: Noun = ("conversation", "conversations");

@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::english as en;
 use crate::failure::Failure;
 use crate::view::{
-    artifact, begin, conversations, data, export, forget, health, live, message, numbers, search,
-    sees, settings, snapshots, store_settings, talk, timeline,
+    artifact, begin, conversations, data, export, forget, health, knows, live, message, numbers,
+    search, sees, settings, snapshots, store_settings, talk, timeline,
 };
 
 /// The views that change nothing although they are asked by `POST`, so that words stay out of addresses.
@@ -47,6 +47,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/numbers", get(numbers::all))
         .route("/numbers/{*scope}", get(numbers::show))
         .route("/data", get(data::show))
+        .route("/knows", get(knows::show))
         .route("/health", get(health::show))
         .route("/live/health", get(health::progress))
         .route("/live/entry", get(live::entry))

@@ -8,6 +8,7 @@ pub(crate) mod enter;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod health;
+pub(crate) mod knows;
 pub(crate) mod live;
 pub(crate) mod message;
 pub(crate) mod numbers;

@@ -126,11 +126,11 @@ impl Holdings {
         let is_limited = stats.retention.max_messages.is_some() || stats.expires_at.is_some();
         self.limited += usize::from(is_limited);
         self.next_expiry = self.next_expiry.into_iter().chain(stats.expires_at).min();
+        let speakers = read.messages.iter().filter_map(|stored| stored.message.speaker());
+        speakers.for_each(|speaker| self.name(speaker));
         if let Scope::Dm { user } | Scope::Guild { user, .. } = scope {
             self.name(user);
         }
-        let speakers = read.messages.iter().filter_map(|stored| stored.message.speaker());
-        speakers.for_each(|speaker| self.name(speaker));
         Ok(stats.last)
     }
 
@@ -165,20 +165,20 @@ impl Holdings {
             ),
             fact("How long", self.kept(day)),
             self.key.fact(),
+            self.seal.as_ref().map_or_else(
+                || fact("Seal", "There is no message yet whose seal could be tried.".to_owned()),
+                Seal::fact,
+            ),
             fact("Copies", self.copies()),
             with(
                 "Moving",
-                "Two files are enough: a sealed backup, and the key. On the new machine, the second line puts the backup in place.",
-                "sottovoce export backup.sottovoce --sealed --all && sottovoce key export --to key.backup\nsottovoce import backup backup.sottovoce --key-file key.backup",
+                "Two files are enough: a sealed backup, and the key. On the new machine, the last line puts the backup in place.",
+                "sottovoce export backup.sottovoce --sealed --all\nsottovoce key export --to key.backup\nsottovoce import backup backup.sottovoce --key-file key.backup",
             ),
             with(
                 "Deleting",
                 "Everything can go at once, after you have seen what goes. What you exported or shared is not reached by it.",
                 "sottovoce forget --everything",
-            ),
-            self.seal.as_ref().map_or_else(
-                || fact("Seal", "There is no message yet whose seal could be tried.".to_owned()),
-                Seal::fact,
             ),
         ]
     }
@@ -355,4 +355,45 @@ async fn shared_with(open: &Arc<OpenConversations>) -> Vec<String> {
 #[cfg(not(feature = "share"))]
 async fn shared_with(_: &Arc<OpenConversations>) -> Vec<String> {
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_expires_is_kept_until_it_is_forgotten_and_what_does_says_when() {
+        let day = |at: Timestamp| at.strftime("%F").to_string();
+        let holdings = Holdings { conversations: 3, ..Holdings::default() };
+        assert_eq!(holdings.kept(day), "Until you forget it: nothing here expires.");
+        let next_expiry = Some("2027-01-02T00:00:00Z".parse().unwrap());
+        let some = Holdings { limited: 1, next_expiry, ..holdings };
+        let kept = some.kept(day);
+        assert!(kept.contains("2 conversations until you forget them"), "{kept}");
+        assert!(kept.contains("2027-01-02"), "{kept}");
+    }
+
+    #[test]
+    fn a_key_beside_the_store_is_a_warning_and_one_elsewhere_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("key");
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let fact = KeyPlace::of_file(file.clone(), folder.path()).fact();
+        assert!(fact.is_warning && fact.what.contains("whoever takes the disk"), "{}", fact.what);
+        let elsewhere =
+            KeyPlace::File { path: file, on_disk_of_store: false, others_may_read: false };
+        assert!(!elsewhere.fact().is_warning);
+        let without = KeyPlace::of_file(folder.path().join("none"), folder.path());
+        assert!(without.fact().what.contains("passphrase"));
+    }
+
+    #[test]
+    fn a_person_is_named_once_in_whatever_letters() {
+        let mut holdings = Holdings::default();
+        for name in ["Ann", "ann", "Ben"] {
+            holdings.name(name);
+        }
+        assert_eq!(holdings.people.len(), 2);
+    }
 }

@@ -7,7 +7,7 @@ use sottovoce::store::Profile;
 use sottovoce::{ChatRole, Scope, StoredMessage};
 
 use crate::english as en;
-use crate::html::format::{clock_time, counted, one_line};
+use crate::html::format::{clock_time, counted, one_line, size};
 use crate::html::words::{beginning, brief, marked};
 use crate::link;
 
@@ -72,7 +72,8 @@ fn said(scope: &Scope, stored: &StoredMessage, passage: Option<&Passage>) -> Mar
     html! {
         @if let Some(passage) = passage {
             div.words dir="auto" { (marked(&passage.text, &passage.marks)) }
-            @if passage.text.len() < message.content.len() { p.more { a href=(whole) { (en::ALL_OF_IT) } } }
+            @let left = message.content.len().saturating_sub(passage.text.len());
+            @if left > 0 { p.more { a href=(whole) { (en::ALL_OF_IT) " (" (en::more(&size(left as u64))) ")" } } }
         } @else if message.role == ChatRole::Tool {
             details.calls { summary { (en::TOOL_RESULT) } (text) }
         } @else if !message.content.is_empty() {

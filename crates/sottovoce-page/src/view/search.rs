@@ -191,7 +191,7 @@ fn results(here: &Here, asked: &Asked, outcome: &Outcome) -> Markup {
         let to = Asked { of, ..asked.clone() }.address();
         html! { li { a href=(to) { bdi { (name(&room.scope, room.title())) } } " " (counted(total, en::HITS)) } }
     };
-    let spread = matching().filter(|_| rooms.len() > 1);
+    let spread = matching().filter(|_| matching().count() > 1);
     let spread = fitting(BESIDE, spread, |(room, total)| narrowed(room, *total));
     let others = fitting(BESIDE, elsewhere, |(room, total)| narrowed(room, *total));
     let unread = fitting(BESIDE, unreadable, |(scope, error)| {

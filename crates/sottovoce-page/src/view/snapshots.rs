@@ -34,7 +34,7 @@ pub(crate) async fn show(room: Room) -> Result<Markup, Failure> {
     });
     let findings = fitting(BESIDE, &findings, |finding| html! { p.failure { (finding) } });
     let main = html! {
-        h1 { (en::SNAPSHOTS_TITLE) }
+        h1 { (en::SNAPSHOTS_HEADING) }
         h2 { (en::CONTEXT_BEGINS) }
         p {
             @match room.profile.cleared {
@@ -66,7 +66,7 @@ pub(crate) async fn show(room: Room) -> Result<Markup, Failure> {
 fn form(room: &Room, controls: &Markup) -> Markup {
     html! {
         @if !room.here.visit.read_only {
-            form.row method="post" action=(link::of("snapshots", &room.scope)) { (room.here.visit.csrf_field()) (controls) }
+            form.row.begin method="post" action=(link::of("snapshots", &room.scope)) { (room.here.visit.csrf_field()) (controls) }
         }
     }
 }
@@ -90,7 +90,7 @@ fn item(room: &Room, snapshot: &Snapshot) -> Markup {
 fn list(items: Fitting, none: &str) -> Markup {
     html! {
         @if items.shown.is_empty() && items.left == 0 { p.muted { (none) } }
-        ul.conversations { @for item in items.shown { (item) } }
+        @else { ul.conversations { @for item in items.shown { (item) } } }
         @if items.left > 0 { p.muted { (en::and_more(items.left)) } }
     }
 }
