@@ -31,7 +31,7 @@ texts! {
     BROKE_OFF = "The program broke this off. Try again, and look at what it logged.\n";
     BODY_TOO_SLOW = "The form took too long to arrive. Try again.\n";
     CLOSED_TITLE = "Not let in";
-    CLOSED = "Open the newest link that is printed where the page was started. It lets one browser in, once.";
+    CLOSED = "Open the newest link that is printed where the page was started: a new one just now, if the last was used. It lets one browser in, once.";
     ENTERED_TITLE = "Let in";
     LINK_USED = "This link was used already, or belongs to an earlier run.";
     LOCKED_TITLE = "Locked";

@@ -22,7 +22,7 @@ def views(of):
     return [f"/timeline{of}", f"/timeline{of}?at=2", f"/message{of}?n=1", f"/sees{of}", f"/numbers{of}", f"/settings{of}", f"/snapshots{of}", f"/forget{of}"]
 
 
-EVERYWHERE = ["/", "/?q=zzz", "/search", "/search?q=soup", "/search?q=what+goes+into+soups", "/numbers", "/health", "/data", "/settings"]
+EVERYWHERE = ["/", "/?q=zzz", "/search", "/search?q=soup", "/search?q=what+goes+into+soups", "/numbers", "/health", "/data", "/knows", "/settings"]
 
 
 def check_every_view_of_a_household(browser):

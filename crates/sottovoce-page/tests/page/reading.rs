@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sottovoce::store::Retention;
-use sottovoce::{ConversationStore, Scope};
+use sottovoce::{Clock, ConversationStore, Scope, SystemClock};
 
 use crate::harness::{Served, named};
 
@@ -246,7 +246,7 @@ async fn the_context_is_cleared_and_snapshots_are_saved_and_restored() {
         .append_message(sottovoce::ChatMessage::at(
             sottovoce::ChatRole::User,
             "just now",
-            jiff::Timestamp::now(),
+            Clock::now(&SystemClock).timestamp(),
         ))
         .await
         .unwrap();
