@@ -39,6 +39,17 @@ pub struct Setting {
     pub origin: String,
 }
 
+impl Setting {
+    /// What it does, in a sentence or two of the documentation, which is Markdown.
+    pub fn meaning(&self) -> &'static str {
+        const TABLES: &str = include_str!("../../docs/settings.md");
+        let of_it = format!("| `{}` |", self.key);
+        let row = TABLES.lines().find_map(|line| line.strip_prefix(of_it.as_str()));
+        let cells = row.and_then(|row| row.split_once("| "));
+        cells.map_or("", |(_default, meaning)| meaning.trim_end_matches(" |"))
+    }
+}
+
 /// A secret setting. `Debug` does not show it.
 #[derive(Clone, PartialEq)]
 pub struct Secret(pub Zeroizing<String>);
@@ -46,5 +57,21 @@ pub struct Secret(pub Zeroizing<String>);
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(redacted)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    #[test]
+    fn every_setting_has_a_meaning_without_the_table_around_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "{}").unwrap();
+        let config = Config::load_with(Some(file.path()), []).unwrap();
+        for setting in config.settings() {
+            let meaning = setting.meaning();
+            assert!(meaning.len() > 10 && !meaning.contains(" | "), "{}: {meaning}", setting.key);
+        }
     }
 }

@@ -66,6 +66,8 @@
   }
   $("#pick")?.classList.add("scripted");
 
+  for (const here of every("nav [aria-current]")) here.parentElement.scrollLeft = here.offsetLeft - 60;
+
   const timeline = $("#timeline");
   let isStreaming = false;
   const isAtEnd = () => innerHeight + scrollY >= document.body.scrollHeight - 160;
@@ -78,10 +80,43 @@
     timeline.append(content);
     if (wasAtEnd) toEnd();
   };
+  const fetched = async (address) => html(await (await ask(address)).text());
+  // The addresses of what is shown, the oldest first.
+  const shown = [location.href];
+  // Something was forgotten: it goes at once. What is typed and ticked stays.
+  const renew = async () => {
+    const pages = await Promise.all(shown.map(fetched));
+    const fresh = pages.map((page) => $("#timeline", page));
+    const picked = new Set(every(".pick:checked", timeline).map((pick) => pick.value));
+    const drafts = every(".draft", timeline), wasAtEnd = isAtEnd();
+    timeline.replaceChildren(...fresh.flatMap((part) => [...part.childNodes]), ...drafts);
+    Object.assign(timeline.dataset, fresh.at(-1).dataset);
+    for (const pick of every(".pick", timeline)) pick.checked = picked.has(pick.value);
+    if (opener && !panel.hidden) {
+      opener = $(`#${opener.closest("article").id} .when`);
+      if (!opener) close();
+    }
+    if (wasAtEnd) toEnd();
+  };
+  // Older messages come above what is read, which stays in its place.
+  $("main")?.addEventListener("click", async (event) => {
+    const link = event.target.closest("#older a");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    const page = await fetched(link.href), first = $(".said", timeline), old = $(".day", timeline);
+    const top = first.getBoundingClientRect().top, days = every("#timeline .day", page);
+    if (days.at(-1)?.textContent === old?.textContent) old.remove();
+    timeline.prepend(...$("#timeline", page).childNodes);
+    shown.unshift(link.href);
+    const further = $("#older", page);
+    if (further) $("#older").replaceWith(further); else $("#older").remove();
+    scrollBy({ top: first.getBoundingClientRect().top - top, behavior: "instant" });
+    $("#older a")?.focus({ preventScroll: true });
+  });
   const look = async () => {
     const { live, last, gone } = timeline.dataset;
     const answer = await ask(`${live}?after=${last}&gone=${gone}`);
-    if (answer.status === 205) { if (!$(".pick:checked") && !$("#talk textarea")?.value) location.reload(); return; }
+    if (answer.status === 205) return renew();
     if (answer.status !== 200) return;
     timeline.dataset.last = answer.headers.get("x-last");
     add(html(await answer.text()));
@@ -94,7 +129,7 @@
     }
   };
   if (timeline?.dataset.live) {
-    if (!location.hash && timeline.childElementCount > 3) toEnd();
+    if (!location.hash && !location.search && timeline.childElementCount > 3) toEnd();
     follow();
   }
   $(".said.target")?.scrollIntoView({ block: "center", behavior: "instant" });
@@ -107,6 +142,8 @@
       article.className = `said ${role} draft`;
       const name = document.createElement("p"), words = document.createElement("div");
       name.className = "who"; name.textContent = who;
+      // A screen reader speaks the answer as it comes.
+      if (role === "assistant") words.setAttribute("role", "log");
       words.className = "words"; words.dir = "auto"; words.textContent = text;
       article.append(name, words);
       $("#empty")?.remove();

@@ -343,7 +343,7 @@ fn main() {
         );
         for (name, line, form) in [
             ("two search by words", "GET /search?q=dentist", ""),
-            ("two search by fit", "GET /search?q=what+about+the+dentist&by=fit", ""),
+            ("two search by fit", "GET /search?q=what+about+the+dentist", ""),
             ("two see a prompt", "POST /sees/named/kitchen", "say=What+about+the+soup%3F"),
             ("two talk", "POST /talk/named/kitchen", "do=say&off=1&say=What+about+the+soup%3F"),
         ] {

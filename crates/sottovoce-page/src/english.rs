@@ -31,7 +31,7 @@ texts! {
     BROKE_OFF = "The program broke this off. Try again, and look at what it logged.\n";
     BODY_TOO_SLOW = "The form took too long to arrive. Try again.\n";
     CLOSED_TITLE = "Not let in";
-    CLOSED = "Open the newest link that is printed where the page was started. It lets one browser in, once.";
+    CLOSED = "Open the newest link that is printed where the page was started: a new one just now, if the last was used. It lets one browser in, once.";
     ENTERED_TITLE = "Let in";
     LINK_USED = "This link was used already, or belongs to an earlier run.";
     LOCKED_TITLE = "Locked";
@@ -55,6 +55,9 @@ texts! {
     ARTIFACT_DAMAGED = "The contents of this artifact cannot be read.";
     UNREADABLE = "this conversation cannot be read.";
     SKIPPED = "something here cannot be read, and is left out.";
+    NOTHING_THAT_DAY = "Nothing was said on that day. This is what stands nearest to it.";
+    UNCLEAR = "Something in this address or form is missing, or is not what belongs there.";
+    GONE_ALREADY = "Nothing was left to do: another program has forgotten it already.";
     NOT_A_DAY = "This is not a day."; WRITE_A_DAY = "Write it as 2025-08-24.";
     NOT_NUMBERS = "These are not numbers of messages.";
     WRITE_NUMBERS = "Write them as 7, 9-12. They begin at 1.";
@@ -77,14 +80,14 @@ texts! {
     PEOPLE = "People"; ROOMS = "Rooms"; CONTEXTS = "Contexts"; CONTEXT = "context";
     NOTHING_SAID = "Nothing was said yet."; SAY_SOMETHING = "Say something";
     NONE_MATCH = "No conversation has all of this."; LAST_SAID = "last"; EXPIRES = "expires"; EXPIRED = "expired";
-    KEPT = "kept for ever"; KEPT_TILL_EXPIRY = "kept until it expires"; GO_TO_DAY = "Day"; GO = "Go"; SEARCH_HERE = "Search here"; OLDER = "Older";
+    KEPT = "kept for ever"; KEPT_TILL_EXPIRY = "kept until it expires"; GO_TO_DAY = "Day"; GO = "Go"; SEARCH_HERE = "Search here"; SELECT = "Select"; OLDER = "Older";
     NEWER = "Newer"; NEWEST = "Newest"; NOTHING_HERE = "Nothing was said here yet."; MESSAGE = "message";
     TOOL_RESULT = "Result";
     MOVED_TO_ARTIFACT = "Its text is kept as an artifact";
     RESTORED = "restored from a snapshot"; IMPORTED = "imported"; PRUNED = "kept out of prompts";
     CLEARED = "The context was cleared"; FORGET_PICKED = "Forget what is selected…"; SAY_LABEL = "Say something…";
     SAY = "Say"; RETRY = "Retry"; STOP = "Stop"; OFF_RECORD = "off the record"; THINKING = "thinking…";
-    LOOKED_UP = "looking it up…"; STOPPED = "Stopped. What was shown is kept.";
+    LOOKED_UP = "looking it up…"; ANSWERED = "The answer has ended."; STOPPED = "Stopped. What was shown is kept.";
     OFF_RECORD_TITLE = "Off the record";
     OFF_RECORD_HELP = "Neither your words nor this answer are stored. They are gone once you leave this page.";
     BACK_TO_TIMELINE = "Back to the timeline"; MESSAGE_TITLE = "Message"; IN_ITS_PLACE = "In its place";
@@ -100,12 +103,12 @@ texts! {
     FORGET_THIS = "Forget this message…"; ARTIFACT = "Artifact"; SIZE = "Size"; STORED = "Stored";
     REFERENCE = "Reference"; SAVE_FILE = "Save as a file"; NEXT_LINES = "Next lines";
     NOT_TEXT = "This is not text, so it is not shown.";
-    WORDS = "Words"; HOW = "How to search"; BY_WORDS = "these exact words, newest first";
-    BY_FIT = "what fits best, in other words too"; NARROW = "Only some of it"; CONVERSATION = "Conversation";
+    WORDS = "Words"; NARROW = "Only some of it"; CONVERSATION = "Conversation";
     ALL_OF_THEM = "All of them"; SAID_BY = "Said by"; ANYBODY = "Anybody"; ASSISTANT = "The assistant";
     TOOL = "A tool"; SYSTEM = "The system"; SPEAKER = "Speaker"; SINCE = "From"; UNTIL = "To";
     SEARCH_HELP = "Words in quotes stand in this order. recip* finds words that begin so.";
-    NOTHING_FOUND = "Nothing was found.";
+    NOTHING_FOUND = "Nothing was found."; NONE_EXACT = "No message has all these words."; FITTING = "What fits best, in other words too";
+    DID_YOU_MEAN = "Did you mean"; SPREAD = "In these conversations:"; ELSEWHERE = "Other conversations have it too:";
     SEES_INTRO = "Type what you would say. This shows the prompt that the model would get for it, and stores nothing.";
     SEES_WORDS = "What you would say"; SHOW_PROMPT = "Show the prompt"; THE_PROMPT = "The prompt";
     SYSTEM_PROMPT = "system prompt"; SHOW_TEXT = "Show the text"; YOUR_WORDS = "your words"; STABLE = "memory";
@@ -172,6 +175,14 @@ texts! {
     HIDES_NOTHING = "No message is hidden or shown by this.";
     HIDDEN_FATE = "What is hidden today"; SHOW_AGAIN = "show it again"; DELETE_HIDDEN = "delete it for ever";
     CHANGE_LIMITS = "Change the limits"; CANCEL = "Cancel";
+    SNAPSHOTS_TITLE = "Snapshots"; SNAPSHOTS_HEADING = "Context, snapshots, artifacts"; CONTEXT_BEGINS = "Where the context begins"; NOT_CLEARED = "With the first message: it was not cleared.";
+    CLEAR = "Clear the context"; UNDO_CLEAR = "Undo the last clear";
+    CLEAR_HELP = "Later prompts then hold nothing of what was said so far. Nothing is deleted.";
+    DESCRIPTION = "Description"; SAVE_SNAPSHOT = "Save a snapshot"; RESTORE = "Restore";
+    SNAPSHOT_HELP = "A snapshot keeps what prompts hold now, with a summary by the model. Restored, its messages are said again, as of now.";
+    NO_SNAPSHOTS = "No snapshot was saved in this conversation."; NO_ARTIFACTS = "No artifact was added to this conversation.";
+    NEW_NAME = "Name of a new one"; NEW_CONVERSATION = "New conversation"; NOT_A_NAME = "This cannot be the name of a conversation.";
+    WRITE_A_NAME = "Write a name of one line, of at most 200 bytes.";
     STORE_SETTINGS_INTRO = "What applies to the whole store, and where it comes from. To change something, edit your own file:";
     SETTING = "Setting"; VALUE = "Value"; ORIGIN = "From"; DEFAULT = "default"; NOT_SET = "not set"; IN = "in";
     LARGEST = "The largest conversations";
@@ -182,10 +193,21 @@ texts! {
     FIGURES_SINCE = "The last 30 days up to the newest message. Tokens and times are those that the model server reported.";
     NO_NAME = "no name given"; AS_TABLE = "As a table"; SET_UP = "The set-up"; EVERY_FILE = "Every file";
     VERIFY_INTRO = "Reads and opens every file of every conversation, and reports all that is wrong. It changes nothing.";
+    KNOWS_TITLE = "What it knows about you";
+    KNOWS_INTRO = "What was said here of people and their lives, found by its meaning. Some of it may be wrong or missing.";
+    KNOWS_SO_FAR = "have been looked at so far. Load the page again for more."; KNOWS_NOTHING = "Nothing was found.";
     DATA_INTRO = "What this store knows of you, and what becomes of it. It was looked up just now.";
     VERIFY = "Check every file"; VERIFYING = "Checking"; VERIFIED_AT = "Last checked on"; SOUND = "sound";
     NOT_SOUND = "not sound"; GOOD = "good"; WARN = "note"; BAD = "wrong";
 }
+
+/// What is looked for in what people said, and the question that finds it.
+pub(crate) const KNOWS_TOPICS: [(&str, &str); 4] = [
+    ("People", "Who are my family and friends, and what are they called?"),
+    ("Health", "What illnesses, allergies and appointments with doctors do I have?"),
+    ("Places", "Where do I live, work and travel?"),
+    ("Likes and habits", "What do I like, dislike and always do?"),
+];
 
 pub(crate) const MESSAGES: Noun = ("message", "messages");
 pub(crate) const CONVERSATIONS_COUNTED: Noun = ("conversation", "conversations");
@@ -213,10 +235,23 @@ pub(crate) const SECOND: Noun = ("second", "seconds");
 pub(crate) fn scope_name(scope: &Scope) -> String {
     match scope {
         Scope::Default => "The default conversation".to_owned(),
-        Scope::Dm { user } => user.clone(),
-        Scope::Guild { guild, channel, user } => format!("{user} in {channel} ({guild})"),
+        Scope::Dm { user } => called("Person", user),
+        Scope::Guild { guild, channel, user } => format!(
+            "{} in {}, {}",
+            called("Person", user),
+            called("channel", channel),
+            called("server", guild)
+        ),
         Scope::Named { id } => id.clone(),
         other => other.to_string(),
+    }
+}
+
+/// A name; of a mere number, what it is the number of.
+fn called(what: &str, name: &str) -> String {
+    match name.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => format!("{what} {name}"),
+        false => name.to_owned(),
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) enum Failure {
     NotFound(&'static str),
     /// What was typed cannot be used: what is wrong, and what to type.
     Wrong(String, &'static str),
+    /// Something in an address or a form is missing, or is something else than it has to be.
+    Unclear(StatusCode),
     /// The store's passphrase has to be typed first.
     PassphraseNeeded,
     /// There is no store yet.
@@ -60,6 +62,7 @@ impl Failure {
             Self::Library(error) => (status(error), en::FAILED_TITLE),
             Self::NotFound(_) => (StatusCode::NOT_FOUND, en::NOT_FOUND_TITLE),
             Self::Wrong(..) => (StatusCode::UNPROCESSABLE_ENTITY, en::WRONG_TITLE),
+            Self::Unclear(status) => (*status, en::WRONG_TITLE),
         };
         let main = html! { h1 { (title) } (self.content(visit, advice)) };
         (status, layout(visit, &Shell::outside(title), &main)).into_response()
@@ -85,6 +88,7 @@ impl Failure {
             Self::Library(error) => (with_causes(&**error), (advice.error)(error)),
             Self::NotFound(what) => ((*what).to_owned(), en::GO_BACK),
             Self::Wrong(what, help) => (what.clone(), *help),
+            Self::Unclear(_) => (en::UNCLEAR.to_owned(), en::GO_BACK),
         };
         html! {
             div.failure role="alert" {
@@ -100,9 +104,10 @@ fn status(error: &Error) -> StatusCode {
     match error {
         Error::NoSuchArtifact { .. } | Error::NoSuchSnapshot { .. } => StatusCode::NOT_FOUND,
         Error::MoreThanAnnounced | Error::Conflict | Error::TurnInProgress => StatusCode::CONFLICT,
-        Error::TooLarge { .. } | Error::InvalidMessage { .. } | Error::HiddenMessages => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        Error::EmptySnapshot
+        | Error::TooLarge { .. }
+        | Error::InvalidMessage { .. }
+        | Error::HiddenMessages => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

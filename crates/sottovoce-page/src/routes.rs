@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::english as en;
 use crate::failure::Failure;
 use crate::view::{
-    artifact, begin, conversations, data, export, forget, health, live, message, numbers, search,
-    sees, settings, store_settings, talk, timeline,
+    artifact, begin, conversations, data, export, forget, health, knows, live, message, numbers,
+    search, sees, settings, snapshots, store_settings, talk, timeline,
 };
 
 /// The views that change nothing although they are asked by `POST`, so that words stay out of addresses.
@@ -26,6 +26,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(conversations::show))
         .route("/begin", post(begin::begin))
+        .route("/conversation", post(begin::conversation))
         .route("/timeline/{*scope}", get(timeline::show))
         .route("/live/timeline/{*scope}", get(live::follow))
         .route("/message/{*scope}", get(message::show))
@@ -39,12 +40,14 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/forget/{*scope}", get(forget::choose).post(forget::plan))
         .route("/forgotten/{*scope}", post(forget::carry_out))
         .route("/export/{*scope}", post(export::export))
+        .route("/snapshots/{*scope}", get(snapshots::show).post(snapshots::change))
         .route("/settings", get(store_settings::show))
         .route("/settings/{*scope}", get(settings::show).post(settings::change))
         .route("/limits/{*scope}", post(settings::limits))
         .route("/numbers", get(numbers::all))
         .route("/numbers/{*scope}", get(numbers::show))
         .route("/data", get(data::show))
+        .route("/knows", get(knows::show))
         .route("/health", get(health::show))
         .route("/live/health", get(health::progress))
         .route("/live/entry", get(live::entry))

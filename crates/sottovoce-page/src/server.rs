@@ -132,7 +132,9 @@ impl Door {
                 let mut request = Request::from_parts(head, Body::from(form.bytes));
                 request.extensions_mut().insert(visit.clone());
                 let Ok(mut response) = self.views.clone().call(request).await;
-                Ok(match response.extensions_mut().remove::<Failure>() {
+                let failure = response.extensions_mut().remove::<Failure>();
+                let failure = failure.or_else(|| unread_by_a_view(&response));
+                Ok(match failure {
                     Some(failure) => failure.page(&visit, &self.app.advice),
                     None => response,
                 })
@@ -247,6 +249,18 @@ impl Door {
             }
         }
     }
+}
+
+/// Why a request reached no view. What the router says of it is for programmers.
+fn unread_by_a_view(response: &Response) -> Option<Failure> {
+    let status = response.status();
+    let unclear = [
+        StatusCode::BAD_REQUEST,
+        StatusCode::UNPROCESSABLE_ENTITY,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        StatusCode::METHOD_NOT_ALLOWED,
+    ];
+    unclear.contains(&status).then_some(Failure::Unclear(status))
 }
 
 /// Whether nobody but the owner opened a link, by what the browser tells.

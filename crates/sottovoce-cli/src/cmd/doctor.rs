@@ -57,6 +57,13 @@ pub(crate) struct Line {
     fix: Option<Fix>,
 }
 
+impl Line {
+    /// Whether --fix can do something about it.
+    pub(crate) fn can_fix(&self) -> bool {
+        self.fix.as_ref().is_some_and(|fix| fix.rank().is_some())
+    }
+}
+
 #[derive(Default)]
 struct Report(Vec<Line>);
 
@@ -98,8 +105,7 @@ impl Report {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let mut report = look(session).await;
     show(session, &report)?;
-    let can_fix = |line: &Line| line.fix.as_ref().is_some_and(|fix| fix.rank().is_some());
-    if !args.fix && !session.json && report.0.iter().any(can_fix) {
+    if !args.fix && !session.json && report.0.iter().any(Line::can_fix) {
         output::note("`sottovoce doctor --fix` does what can be done about this, after asking");
     }
     // Nothing can be fixed without settings.

@@ -32,7 +32,8 @@ link is printed; if the store has a passphrase, the page asks for it instead. A 
 new link that is printed when it opens the page's address. Page.ReadOnly makes a page on which nothing can be \
 changed.
 
-For an address that other machines can reach, Page.Token, Page.TlsCertificate with Page.TlsKey, and --allow-host are all required.
+From another machine, `ssh -L 7766:localhost:7766 HOST` there makes the link work in its browser, and nothing else is needed. For an \
+address that other machines can reach, Page.Token, Page.TlsCertificate with Page.TlsKey, and --allow-host are all required.
 
 Examples:
   sottovoce page --open                        in the browser of this desktop
@@ -139,7 +140,21 @@ fn check(line: doctor::Line) -> Check {
         doctor::State::Warn => CheckState::Warn,
         doctor::State::Bad => CheckState::Bad,
     };
-    Check::new(line.about, state, line.what, line.advice)
+    let advice =
+        if line.can_fix() { Some("sottovoce doctor --fix".to_owned()) } else { line.advice };
+    Check::new(line.about, state, line.what, advice)
+}
+
+async fn facts(open: Arc<OpenConversations>) -> Vec<Check> {
+    match Holdings::of(&open).await {
+        Ok(holdings) => holdings.facts(&open).into_iter().map(of_fact).collect(),
+        Err(error) => vec![Check::new("Error", CheckState::Bad, with_causes(&error), None)],
+    }
+}
+
+fn of_fact(fact: Fact) -> Check {
+    let state = if fact.is_warning { CheckState::Warn } else { CheckState::Good };
+    Check::new(fact.about, state, fact.what, fact.commands)
 }
 
 async fn facts(open: Arc<OpenConversations>) -> Vec<Check> {

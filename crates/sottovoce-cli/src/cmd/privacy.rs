@@ -26,7 +26,8 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     }
     for Fact { about, what, is_warning, commands } in holdings.facts(&open) {
         let style = if is_warning { WARN } else { BOLD };
-        output::line(format!("{style}{about}{style:#}\n    {}", output::printable(&what)))?;
+        output::line(format!("{style}{about}{style:#}"))?;
+        output::line(format!("    {}", output::printable(&what)))?;
         for command in commands.iter().flat_map(|commands| commands.lines()) {
             output::line(format!("    {DIM}→ {command}{DIM:#}"))?;
         }
@@ -150,12 +151,20 @@ impl Holdings {
         let is_limited = stats.retention.max_messages.is_some() || stats.expires_at.is_some();
         self.limited += usize::from(is_limited);
         self.next_expiry = self.next_expiry.into_iter().chain(stats.expires_at).min();
-        if let Scope::Dm { user } | Scope::Guild { user, .. } = scope {
-            self.people.insert(user.clone());
-        }
         let speakers = read.messages.iter().filter_map(|stored| stored.message.speaker());
-        self.people.extend(speakers.map(str::to_owned));
+        speakers.for_each(|speaker| self.name(speaker));
+        if let Scope::Dm { user } | Scope::Guild { user, .. } = scope {
+            self.name(user);
+        }
         Ok(stats.last)
+    }
+
+    /// Adds a person. Ann and ann are one.
+    fn name(&mut self, person: &str) {
+        let same = |known: &String| known.to_lowercase() == person.to_lowercase();
+        if !self.people.iter().any(same) {
+            self.people.insert(person.to_owned());
+        }
     }
 
     /// The same in sentences.
@@ -184,17 +193,6 @@ impl Holdings {
             ),
             fact("How long", self.kept(day)),
             self.key.fact(),
-            fact("Copies", self.copies()),
-            with(
-                "Moving",
-                "Two files are enough: a sealed backup, and the key. The second line puts them into a new machine.",
-                "sottovoce export backup.sottovoce --sealed --all && sottovoce key export --to key.backup\nsottovoce restore backup.sottovoce --key-file key.backup",
-            ),
-            with(
-                "Deleting",
-                "Everything can go at once, after you have seen what goes. What you exported or shared is not reached by it.",
-                "sottovoce forget --everything",
-            ),
             self.seal.as_ref().map_or_else(
                 || {
                     fact(
@@ -203,6 +201,17 @@ impl Holdings {
                     )
                 },
                 Seal::fact,
+            ),
+            fact("Copies", self.copies()),
+            with(
+                "Moving",
+                "Two files are enough: a sealed backup, and the key. The last line puts them into a new machine.",
+                "sottovoce export backup.sottovoce --sealed --all\nsottovoce key export --to key.backup\nsottovoce restore backup.sottovoce --key-file key.backup",
+            ),
+            with(
+                "Deleting",
+                "Everything can go at once, after you have seen what goes. What you exported or shared is not reached by it.",
+                "sottovoce forget --everything",
             ),
         ]
     }
@@ -380,4 +389,45 @@ async fn shared_with(open: &Arc<OpenConversations>) -> Vec<String> {
 #[cfg(not(feature = "share"))]
 async fn shared_with(_: &Arc<OpenConversations>) -> Vec<String> {
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_expires_is_kept_until_it_is_forgotten_and_what_does_says_when() {
+        let day = |at: Timestamp| at.strftime("%F").to_string();
+        let holdings = Holdings { conversations: 3, ..Holdings::default() };
+        assert_eq!(holdings.kept(day), "Until you forget it: nothing here expires.");
+        let next_expiry = Some("2027-01-02T00:00:00Z".parse().unwrap());
+        let some = Holdings { limited: 1, next_expiry, ..holdings };
+        let kept = some.kept(day);
+        assert!(kept.contains("2 conversations until you forget them"), "{kept}");
+        assert!(kept.contains("2027-01-02"), "{kept}");
+    }
+
+    #[test]
+    fn a_key_beside_the_store_is_a_warning_and_one_elsewhere_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("key");
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let fact = KeyPlace::of_file(file.clone(), folder.path()).fact();
+        assert!(fact.is_warning && fact.what.contains("whoever takes the disk"), "{}", fact.what);
+        let elsewhere =
+            KeyPlace::File { path: file, on_disk_of_store: false, others_may_read: false };
+        assert!(!elsewhere.fact().is_warning);
+        let without = KeyPlace::of_file(folder.path().join("none"), folder.path());
+        assert!(without.fact().what.contains("passphrase"));
+    }
+
+    #[test]
+    fn a_person_is_named_once_in_whatever_letters() {
+        let mut holdings = Holdings::default();
+        for name in ["Ann", "ann", "Ben"] {
+            holdings.name(name);
+        }
+        assert_eq!(holdings.people.len(), 2);
+    }
 }

@@ -34,6 +34,7 @@ pub(crate) enum Place {
     Settings,
     Timeline,
     Sees,
+    Snapshots,
     Forget,
     OwnNumbers,
     OwnSettings,
@@ -76,6 +77,7 @@ pub(crate) fn layout(visit: &Visit, shell: &Shell<'_>, main: &Markup) -> Markup 
     let own = [
         (Place::Timeline, "timeline", en::TIMELINE),
         (Place::Sees, "sees", en::SEES),
+        (Place::Snapshots, "snapshots", en::SNAPSHOTS_TITLE),
         (Place::OwnNumbers, "numbers", en::NUMBERS),
         (Place::OwnSettings, "settings", en::SETTINGS),
         (Place::Forget, "forget", en::FORGET),
@@ -88,7 +90,7 @@ pub(crate) fn layout(visit: &Visit, shell: &Shell<'_>, main: &Markup) -> Markup 
         shell.refresh,
         &html! {
             a.skip href="#main" { (en::SKIP) }
-            header.top {
+            div.head { header.top {
                 a.mark href="/" { "sotto" em { "voce" } }
                 @if !visit.csrf.is_empty() {
                     nav aria-label=(en::MAIN) {
@@ -112,6 +114,7 @@ pub(crate) fn layout(visit: &Visit, shell: &Shell<'_>, main: &Markup) -> Markup 
                         }
                     }
                 }
+            }
             }
             main #main tabindex="-1" { (main) }
         },

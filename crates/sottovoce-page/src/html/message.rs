@@ -2,12 +2,13 @@
 
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
+use sottovoce::context::recall::Passage;
 use sottovoce::store::Profile;
 use sottovoce::{ChatRole, Scope, StoredMessage};
 
 use crate::english as en;
-use crate::html::format::{clock_time, counted, one_line};
-use crate::html::words::{beginning, brief};
+use crate::html::format::{clock_time, counted, one_line, size};
+use crate::html::words::{beginning, brief, marked};
 use crate::link;
 
 /// The most bytes of one message in a list. Its own page has all of it.
@@ -24,6 +25,8 @@ pub(crate) struct Marks<'a> {
     pub(crate) selectable: bool,
     /// Whether it stands out, as the one that was asked for.
     pub(crate) is_target: bool,
+    /// What a search shows of it instead of its beginning.
+    pub(crate) passage: Option<&'a Passage>,
 }
 
 pub(crate) fn who(stored: &StoredMessage) -> String {
@@ -45,25 +48,33 @@ pub(crate) fn article(stored: &StoredMessage, zone: &TimeZone, marks: &Marks<'_>
     html! {
         article class=(class) id={ "m" (seq) } data-seq=(seq) {
             @if marks.selectable {
-                input.pick type="checkbox" name="seq" value=(seq) form="pick" aria-label=(en::select(seq));
+                label.select {
+                    input.pick type="checkbox" name="seq" value=(seq) form="pick" aria-label=(en::select(seq));
+                    (en::SELECT)
+                }
             }
             p.who { bdi { (who(stored)) } }
             a.when href=(link::with("message", scope, &[("n", &seq.to_string())])) data-panel="" {
                 (clock_time(message.said_at(), zone))
                 span.hidden { ", " (en::MESSAGE) " " (seq) }
             }
-            (said(scope, stored))
+            (said(scope, stored, marks.passage))
+            @if let Some(reason) = message.cut_off() { p.mark.warn { (en::cut_off(reason)) } }
             @for mark in marks_of(stored, marks.profile) { p.mark { (mark) } }
         }
     }
 }
 
-fn said(scope: &Scope, stored: &StoredMessage) -> Markup {
+fn said(scope: &Scope, stored: &StoredMessage, passage: Option<&Passage>) -> Markup {
     let message = &stored.message;
     let whole = link::with("message", scope, &[("n", &stored.seq.to_string())]);
     let text = beginning(scope, &message.content, SHOWN, Some(&whole));
     html! {
-        @if message.role == ChatRole::Tool {
+        @if let Some(passage) = passage {
+            div.words dir="auto" { (marked(&passage.text, &passage.marks)) }
+            @let left = message.content.len().saturating_sub(passage.text.len());
+            @if left > 0 { p.more { a href=(whole) { (en::ALL_OF_IT) " (" (en::more(&size(left as u64))) ")" } } }
+        } @else if message.role == ChatRole::Tool {
             details.calls { summary { (en::TOOL_RESULT) } (text) }
         } @else if !message.content.is_empty() {
             (text)
@@ -87,7 +98,6 @@ fn marks_of(stored: &StoredMessage, profile: Option<&Profile>) -> Vec<&'static s
     let message = &stored.message;
     let is_pruned = profile.is_some_and(|profile| profile.is_pruned(stored.seq));
     [
-        message.cut_off().map(en::cut_off),
         message.restored_from().is_some().then_some(en::RESTORED),
         message.metadata.contains_key("importedFrom").then_some(en::IMPORTED),
         is_pruned.then_some(en::PRUNED),

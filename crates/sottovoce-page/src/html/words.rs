@@ -1,5 +1,7 @@
 //! What was said, as text: cut to a length, with references to artifacts as links.
 
+use std::ops::Range;
+
 use maud::{Markup, html};
 use sottovoce::Scope;
 use sottovoce::store::artifact_references;
@@ -54,6 +56,19 @@ pub(crate) fn beginning(scope: &Scope, text: &str, most: usize, whole: Option<&s
     }
 }
 
+/// A text with marks on what was looked for.
+pub(crate) fn marked(text: &str, marks: &[Range<usize>]) -> Markup {
+    let mut from = 0;
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
+    html! {
+        @for place in marks {
+            (part(from..place.start)) mark { (part(place.clone())) }
+            ({ from = place.end; "" })
+        }
+        (part(from..text.len()))
+    }
+}
+
 /// A text with its references to artifacts as links.
 pub(crate) fn words(scope: &Scope, text: &str) -> Markup {
     let mut rest = text;
@@ -82,6 +97,12 @@ mod tests {
         assert_eq!(cut("añb", 4), ("añb", false));
         assert_eq!(cut("&&&", 13), ("&&", true));
         assert_eq!(cut("👩‍👩‍👧", 3), ("", true));
+    }
+
+    #[test]
+    fn what_was_looked_for_is_marked_and_nothing_else_becomes_markup() {
+        let shown = marked("<b>añb</b> añb", &[3..7, 12..16]).into_string();
+        assert_eq!(shown, "&lt;b&gt;<mark>añb</mark>&lt;/b&gt; <mark>añb</mark>");
     }
 
     #[test]

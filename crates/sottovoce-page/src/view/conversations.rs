@@ -98,6 +98,7 @@ async fn list(here: &Here, asked: &Asked) -> Result<Markup, Failure> {
         }
     });
     Ok(html! {
+        (beginning(here))
         @if is_empty {
             p { (en::NOTHING_SAID) }
             p { a.button href="/timeline/default" { (en::SAY_SOMETHING) } }
@@ -114,6 +115,18 @@ async fn list(here: &Here, asked: &Asked) -> Result<Markup, Failure> {
             @if unread.left > 0 { p.failure { (en::and_more(unread.left)) } }
         }
     })
+}
+
+fn beginning(here: &Here) -> Markup {
+    html! {
+        @if !here.visit.read_only {
+            form.row.begin method="post" action="/conversation" {
+                (here.visit.csrf_field())
+                label { (en::NEW_NAME) input name="name" required maxlength="100" dir="auto" autocomplete="off"; }
+                button { (en::NEW_CONVERSATION) }
+            }
+        }
+    }
 }
 
 fn filters(asked: &Asked, tags: &[String]) -> Markup {

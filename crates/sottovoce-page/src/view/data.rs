@@ -6,13 +6,13 @@ use maud::html;
 use crate::english as en;
 use crate::failure::Failure;
 use crate::host::CheckState;
-use crate::html::{Place, Shell, one_line};
+use crate::html::{Place, Shell};
 use crate::later;
 use crate::room::Here;
 
 pub(crate) async fn show(here: Here) -> Result<Response, Failure> {
     let (open, facts) = (here.store()?, here.app.facts.clone());
-    let first = html! { h1 { (en::YOUR_DATA) } p.muted { (en::DATA_INTRO) } };
+    let first = html! { h1 { (en::YOUR_DATA) } p.muted { (en::DATA_INTRO) " " a href="/knows" { (en::KNOWS_TITLE) } } };
     // Every conversation is looked at.
     let rest = async move {
         let facts = match facts {
@@ -26,9 +26,7 @@ pub(crate) async fn show(here: Here) -> Result<Response, Failure> {
                         dt { (fact.about) }
                         dd {
                             p dir="auto" { (fact.what) }
-                            @for command in fact.advice.iter().flat_map(|advice| advice.lines()) {
-                                pre tabindex="0" { (one_line(command)) }
-                            }
+                            @if let Some(commands) = &fact.advice { pre tabindex="0" { (commands) } }
                         }
                     }
                 }

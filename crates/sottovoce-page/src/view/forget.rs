@@ -146,7 +146,7 @@ fn list(plan: &ForgetPlan) -> Markup {
             @for (count, what, why) in rows { @if count > 0 { li { strong { (counted(count, what)) } " " (why) } } }
             @if plan.proposed_title { li { (en::GOES_TITLE) } }
             @if plan.description { li { (en::GOES_DESCRIPTION) } }
-            @if plan.is_nothing() { li { (en::GOES_FOLDER) } }
+            @if plan.is_nothing() && plan.is_whole() { li { (en::GOES_FOLDER) } }
         }
     }
 }
@@ -209,6 +209,10 @@ pub(crate) async fn carry_out(room: Room, Form(agreed): Form<Agreed>) -> Result<
             Ok(page(&room, &html! { h1 { (en::WHAT_WILL_GO) } (anew) }))
         }
         Err(error) => Err(error.into()),
+        Ok(report) if report.plan.is_nothing() && !report.plan.is_whole() => Ok(page(
+            &room,
+            &html! { h1 { (en::GONE_TITLE) } p role="status" { (en::GONE_ALREADY) } },
+        )),
         Ok(report) => {
             let is_folder_gone = report.plan.is_whole()
                 && !report.plan.keeps_context

@@ -1,14 +1,13 @@
-//! Search over all conversations, or over one: exact words, newest first, or what fits best.
+//! Search over all conversations, or over one: exact words, newest first, else what fits best.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use axum::extract::Query;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
-use sottovoce::context::recall::{NotUnderstood, RecallHit, RecallQuery, SearchQuery, best_of};
-use sottovoce::{Conversation, Scope, StoredMessage, with_causes};
+use sottovoce::context::recall::{Found, Lookup, NotUnderstood, Recall, SearchQuery, Stage};
+use sottovoce::{Scope, with_causes};
 
 use crate::english as en;
 use crate::failure::Failure;
@@ -24,7 +23,7 @@ const SHOWN: usize = 40;
 /// The most bytes of what is asked.
 const LONGEST: usize = 2000;
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, Clone)]
 pub(crate) struct Asked {
     #[serde(default)]
     q: String,
@@ -39,23 +38,15 @@ pub(crate) struct Asked {
     since: String,
     #[serde(default)]
     until: String,
-    #[serde(default)]
-    by: String,
 }
 
-/// A hit, with the score of the ranking and its reasons in words if there is one.
-struct Hit {
-    stored: Arc<StoredMessage>,
-    title: Option<String>,
-    ranked: Option<(f32, String)>,
-}
-
-#[derive(Default)]
-struct Found {
-    hits: Vec<Hit>,
-    total: u64,
-    /// How many matches each conversation has.
-    by_scope: Vec<(Scope, Option<String>, u64)>,
+/// What was found, and around it.
+struct Outcome {
+    found: Found,
+    /// The conversations that were searched.
+    rooms: Vec<Room>,
+    /// The others with matches, and how many each has.
+    elsewhere: Vec<(Room, u64)>,
     unreadable: Vec<(Scope, String)>,
 }
 
@@ -64,11 +55,7 @@ pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Respo
         return Err(Failure::wrong(en::ASKED_TOO_LONG, en::ASK_SHORTER));
     }
     let all = here.scopes()?;
-    let query = match asked.by.as_str() {
-        // Ranking takes the words as they are.
-        "fit" => Ok(SearchQuery::of_words(&asked.q)),
-        _ => SearchQuery::parse(&asked.text()),
-    };
+    let query = SearchQuery::parse(&asked.text());
     let is_asked = query.as_ref().is_ok_and(|query| !query.is_empty());
     let first = html! {
         h1 { (en::SEARCH) }
@@ -80,8 +67,8 @@ pub(crate) async fn show(here: Here, Query(asked): Query<Asked>) -> Result<Respo
     let searching = here.clone();
     let rest = async move {
         let Some(query) = query.ok().filter(|_| is_asked) else { return Ok(html! {}) };
-        let found = find(&searching, &asked, &query, &all).await?;
-        Ok(results(&searching, &asked, &found))
+        let outcome = find(&searching, &asked, &query, &all).await?;
+        Ok(results(&searching, &asked, &outcome))
     };
     later::page(&here, &Shell::at(Place::Search, en::SEARCH), first, rest).await
 }
@@ -110,11 +97,6 @@ fn form(asked: &Asked, all: &[Scope]) -> Markup {
     html! {
         form.search method="get" action="/search" role="search" {
             label.wide { (en::WORDS) input type="search" name="q" value=(asked.q) dir="auto" autocomplete="off"; }
-            fieldset {
-                legend.hidden { (en::HOW) }
-                label.check { input type="radio" name="by" value="words" checked[asked.by != "fit"]; (en::BY_WORDS) }
-                label.check { input type="radio" name="by" value="fit" checked[asked.by == "fit"]; (en::BY_FIT) }
-            }
             details open[asked.is_narrowed()] {
                 summary { (en::NARROW) }
                 div.filters {
@@ -141,107 +123,99 @@ async fn find(
     asked: &Asked,
     query: &SearchQuery,
     all: &[Scope],
-) -> Result<Found, Failure> {
+) -> Result<Outcome, Failure> {
     let only: Option<Scope> = match asked.of.as_str() {
         "" => None,
         of => Some(of.parse().map_err(|_| Failure::NotFound(en::NO_SUCH_CONVERSATION))?),
     };
-    let (mut found, mut lists) = (Found::default(), Vec::new());
-    for scope in all.iter().filter(|scope| only.as_ref().is_none_or(|only| only == *scope)) {
-        let room = Room::open(here.clone(), scope.clone()).await;
-        let searched = match room {
-            Err(Failure::Library(error)) => Err(with_causes(&*error)),
+    let (mut rooms, mut others, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
+    for scope in all {
+        let is_meant = only.as_ref().is_none_or(|only| only == scope);
+        match Room::open(here.clone(), scope.clone()).await {
+            Ok(room) if is_meant => rooms.push(room),
+            Ok(room) => others.push(room),
+            Err(Failure::Library(error)) => unreadable.push((scope.clone(), with_causes(&*error))),
             Err(failure) => return Err(failure),
-            Ok(room) => in_one(here, asked, query, &room.conversation)
-                .await
-                .map(|(hits, total)| (room, hits, total))
-                .map_err(|error| with_causes(&error)),
-        };
-        match searched {
-            Err(error) => found.unreadable.push((scope.clone(), error)),
-            Ok((room, hits, total)) => {
-                let title = room.title().map(str::to_owned);
-                found.total += total;
-                if total > 0 {
-                    found.by_scope.push((scope.clone(), title.clone(), total));
-                }
-                let hit = |(stored, ranked)| Hit { stored, title: title.clone(), ranked };
-                lists.push(hits.into_iter().map(hit).collect());
-            }
         }
     }
-    if asked.by == "fit" {
-        let score = |hit: &Hit| hit.ranked.as_ref().map_or(0.0, |(score, _)| *score);
-        found.hits = best_of(lists, SHOWN, score);
-    } else {
-        found.hits = lists.into_iter().flatten().collect();
-        found.hits.sort_by_key(|hit| Reverse((hit.stored.ordered_at(), hit.stored.seq)));
-        found.hits.truncate(SHOWN);
+    let index = |room: &Room| Arc::clone(room.conversation.index());
+    let indexes: Vec<_> = rooms.iter().map(index).collect();
+    let now = here.app.house.clock().now();
+    let mut found = Lookup::new(query, now, SHOWN).run(&indexes).await;
+    for (place, error) in std::mem::take(&mut found.failed) {
+        let failed = rooms.get(place).map(|room| (room.scope.clone(), with_causes(&error)));
+        unreadable.extend(failed);
     }
-    Ok(found)
+    let mut elsewhere = Vec::new();
+    for room in others {
+        // What cannot be searched is told when it is.
+        let counted = index(&room).search(query, None, 0).await.unwrap_or_default();
+        if counted.total > 0 {
+            elsewhere.push((room, counted.total));
+        }
+    }
+    indexes.iter().for_each(Recall::save_in_background);
+    Ok(Outcome { found, rooms, elsewhere, unreadable })
 }
 
-/// The hits in one conversation with their scores and reasons, and how many there are in all.
-async fn in_one(
-    here: &Here,
-    asked: &Asked,
-    query: &SearchQuery,
-    conversation: &Conversation,
-) -> sottovoce::Result<(Vec<(Arc<StoredMessage>, Option<(f32, String)>)>, u64)> {
-    let index = conversation.index();
-    let found = if asked.by == "fit" {
-        let now = here.app.house.clock().now();
-        let recalled = index.find_in(&RecallQuery::new(&asked.q, now, SHOWN), None).await?;
-        let ranked = |found: &RecallHit| (found.hit.score, found.hit.why.in_words());
-        let found = recalled.hits.into_iter();
-        let hits: Vec<_> =
-            found.map(|found| (Arc::clone(&found.stored), Some(ranked(&found)))).collect();
-        let total = hits.len() as u64;
-        (hits, total)
-    } else {
-        let found = index.search(query, None, SHOWN).await?;
-        (found.hits.into_iter().map(|stored| (stored, None)).collect(), found.total)
-    };
-    index.save_in_background();
-    Ok(found)
-}
-
-fn results(here: &Here, asked: &Asked, found: &Found) -> Markup {
+fn results(here: &Here, asked: &Asked, outcome: &Outcome) -> Markup {
+    let Outcome { found, rooms, elsewhere, unreadable } = outcome;
     let zone = here.zone();
     let hits = fitting(ROOM, &found.hits, |hit| {
         let scope = &*hit.stored.scope;
+        let title = rooms.get(hit.place).and_then(Room::title);
+        let marks = Marks { passage: Some(&hit.passage), ..Marks::default() };
         html! {
             section.hit {
                 p.place {
-                    a href=(link::message(scope, hit.stored.seq)) { bdi { (name(scope, hit.title.as_deref())) } ", " (date(local(hit.stored.message.said_at(), &zone).date())) }
-                    @if let Some((_, why)) = &hit.ranked { span.muted { " " (why) } }
+                    a href=(link::message(scope, hit.stored.seq)) { bdi { (name(scope, title)) } ", " (date(local(hit.stored.message.said_at(), &zone).date())) }
+                    @if let Some(fits) = &hit.fits { span.muted { " " (fits.why.in_words()) } }
                 }
-                (article(&hit.stored, &zone, &Marks::default()))
+                (article(&hit.stored, &zone, &marks))
             }
         }
     });
-    let can_forget = asked.by != "fit" && !here.visit.read_only;
     let text = asked.text();
-    let forgettable = found.by_scope.iter().filter(|_| can_forget);
-    let forms = fitting(BESIDE, forgettable, |(scope, title, total)| {
+    let matching = || rooms.iter().zip(&found.totals).filter(|(_, total)| **total > 0);
+    let forms = fitting(BESIDE, matching().filter(|_| !here.visit.read_only), |(room, total)| {
         html! {
-            form method="post" action=(link::of("forget", scope)) {
+            form method="post" action=(link::of("forget", &room.scope)) {
                 (here.visit.csrf_field())
                 input type="hidden" name="q" value=(text);
-                button.danger name="what" value="found" { (en::forget_found(&counted(*total, en::MESSAGES), &name(scope, title.as_deref()))) }
+                button.danger name="what" value="found" { (en::forget_found(&counted(*total, en::MESSAGES), &name(&room.scope, room.title()))) }
             }
         }
     });
-    let unread = fitting(BESIDE, &found.unreadable, |(scope, error)| {
+    let narrowed = |room: &Room, total| {
+        let of = room.scope.to_string();
+        let to = Asked { of, ..asked.clone() }.address();
+        html! { li { a href=(to) { bdi { (name(&room.scope, room.title())) } } " " (counted(total, en::HITS)) } }
+    };
+    let spread = matching().filter(|_| matching().count() > 1);
+    let spread = fitting(BESIDE, spread, |(room, total)| narrowed(room, *total));
+    let others = fitting(BESIDE, elsewhere, |(room, total)| narrowed(room, *total));
+    let unread = fitting(BESIDE, unreadable, |(scope, error)| {
         html! { div.failure role="alert" { p { bdi { (one_line(&en::scope_name(scope))) } ": " (en::UNREADABLE) } p.what { (error) } } }
     });
-    let shown = hits.shown.len() as u64;
+    let (shown, total) = (hits.shown.len() as u64, found.total());
     html! {
         p.muted role="status" {
-            @if found.total == 0 { (en::NOTHING_FOUND) }
-            @else if shown < found.total { (en::some_of(shown, &counted(found.total, en::HITS))) }
-            @else { (counted(found.total, en::HITS)) }
+            @if found.stage == Stage::Fitting { (en::NONE_EXACT) }
+            @else if total == 0 { (en::NOTHING_FOUND) }
+            @else if shown < total { (en::some_of(shown, &counted(total, en::HITS))) }
+            @else { (counted(total, en::HITS)) }
         }
+        @if let Some(meant) = &found.did_you_mean {
+            p { (en::DID_YOU_MEAN) " " a href=(Asked { q: meant.clone(), ..asked.clone() }.address()) { bdi { (meant) } } "?" }
+        }
+        @for (heading, list) in [(en::SPREAD, &spread), (en::ELSEWHERE, &others)] {
+            @if !list.shown.is_empty() {
+                p.muted { (heading) }
+                ul.spread { @for item in &list.shown { (item) } }
+                @if list.left > 0 { p.muted { (en::and_more(list.left)) } }
+            }
+        }
+        @if found.stage == Stage::Fitting { h2 { (en::FITTING) } }
         @for hit in &hits.shown { (hit) }
         @for form in &forms.shown { (form) }
         @if forms.left > 0 { p.muted { (en::and_more(forms.left)) } }
@@ -252,13 +226,20 @@ fn results(here: &Here, asked: &Asked, found: &Found) -> Markup {
 
 impl Asked {
     /// What was typed, first the words.
-    fn fields(&self) -> [&str; 7] {
-        let Self { q, by, of, from, speaker, since, until } = self;
-        [q, by, of, from, speaker, since, until].map(String::as_str)
+    fn fields(&self) -> [&str; 6] {
+        let Self { q, of, from, speaker, since, until } = self;
+        [q, of, from, speaker, since, until].map(String::as_str)
+    }
+
+    /// Where the same is asked.
+    fn address(&self) -> String {
+        let names = ["q", "of", "from", "speaker", "since", "until"];
+        let fields: Vec<_> = names.into_iter().zip(self.fields()).collect();
+        link::query_of("/search", &fields)
     }
 
     fn is_narrowed(&self) -> bool {
-        self.fields().iter().skip(2).any(|field| !field.is_empty())
+        self.fields().iter().skip(1).any(|field| !field.is_empty())
     }
 
     /// The words with the filters, as a search is written.

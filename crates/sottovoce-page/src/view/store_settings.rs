@@ -33,7 +33,7 @@ pub(crate) async fn show(here: Here) -> Result<Markup, Failure> {
                     tbody {
                         @for setting in settings {
                             tr.set[setting.origin != "default"] {
-                                th scope="row" { code { (setting.key) } }
+                                th scope="row" { code { (setting.key) } p.muted { (plain(setting.meaning())) } }
                                 td dir="auto" { (brief(&value(setting), VALUE)) }
                                 td.origin { (if setting.origin == "default" { en::DEFAULT.to_owned() } else { one_line(&setting.origin) }) }
                             }
@@ -46,10 +46,36 @@ pub(crate) async fn show(here: Here) -> Result<Markup, Failure> {
     Ok(layout(&here.visit, &Shell::at(Place::Settings, en::SETTINGS), &main))
 }
 
+/// The words of a line of Markdown.
+fn plain(markdown: &str) -> String {
+    let mut text = markdown.replace('`', "");
+    while let Some((before, rest)) = text.split_once('[')
+        && let Some((words, rest)) = rest.split_once("](")
+        && let Some((_, after)) = rest.split_once(')')
+    {
+        text = format!("{before}{words}{after}");
+    }
+    text
+}
+
 fn value(setting: &Setting) -> String {
     match &setting.value {
         serde_json::Value::Null => en::NOT_SET.to_owned(),
         serde_json::Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_link_only_its_words_are_shown() {
+        assert_eq!(
+            plain("With `null`, [`up`](up.md) leaves [it](#x) out."),
+            "With null, up leaves it out."
+        );
+        assert_eq!(plain("lines [such as"), "lines [such as");
     }
 }

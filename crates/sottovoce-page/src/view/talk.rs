@@ -152,7 +152,7 @@ impl Running {
                 Some(Ok(AnswerEvent::LookedUp(_))) => return Some(Line::Thinking(en::LOOKED_UP)),
                 Some(Ok(AnswerEvent::Done(outcome))) => {
                     self.end(outcome.report);
-                    return Some(Line::Done(""));
+                    return Some(Line::Done(en::ANSWERED));
                 }
                 // Nothing on the page can call the functions of a host.
                 Some(Ok(_)) => {}

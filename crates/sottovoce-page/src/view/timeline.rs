@@ -43,6 +43,12 @@ pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Marku
     let (slice, shown) =
         fitting_page(&room, &gone, asked.at, |most| slice_of(&room, &asked, most)).await?;
     let gone_count: u64 = gone.iter().map(|range| range.end() - range.start() + 1).sum();
+    let zone = room.zone();
+    let day_of = |stored: &Arc<StoredMessage>| local(stored.message.said_at(), &zone).date();
+    let is_elsewhere = asked
+        .day
+        .parse()
+        .is_ok_and(|day| !slice.messages.iter().any(|stored| day_of(stored) == day));
     let is_newest = !slice.has_after;
     // Something may have been said since the state was read.
     let last = state.last_seq.max(slice.last);
@@ -63,15 +69,16 @@ pub(crate) async fn show(room: Room, Query(asked): Query<Asked>) -> Result<Marku
                 p { a href="/health" { (en::TO_HEALTH) } }
             }
         }
+        @if is_elsewhere { p.notice role="status" { (en::NOTHING_THAT_DAY) } }
         @if slice.has_before && !slice.messages.is_empty() {
-            p.pages { a rel="prev" href=(page("before", slice.first)) { (en::OLDER) } }
+            p.pages #older { a rel="prev" href={ (page("before", slice.first)) "#end" } { (en::OLDER) } }
         }
         div.timeline #timeline data-live=[is_newest.then_some(&live)] data-last=(last) data-gone=(gone_count) {
             @if slice.messages.is_empty() { p.muted #empty { (en::NOTHING_HERE) } }
             (shown)
         }
         @if slice.has_after && !slice.messages.is_empty() {
-            p.pages { a rel="next" href=(page("after", slice.last)) { (en::NEWER) } " · " a href=(link::of("timeline", scope)) { (en::NEWEST) } }
+            p.pages #end { a rel="next" href=(page("after", slice.last)) { (en::NEWER) } " · " a href=(link::of("timeline", scope)) { (en::NEWEST) } }
         }
         @if !room.here.visit.read_only {
             form #pick method="post" action=(link::of("forget", scope)) {
@@ -143,7 +150,7 @@ fn rows(
                 h2.day { (date(day)) }
             }
             @if let Some(before) = before { (between(room, before, stored, gone)) }
-            (article(stored, &zone, &Marks { profile: Some(&room.profile), selectable, is_target: target == Some(stored.seq) }))
+            (article(stored, &zone, &Marks { profile: Some(&room.profile), selectable, is_target: target == Some(stored.seq), ..Marks::default() }))
             ({ before = Some(stored); "" })
         }
         @if let (Some(last), Some(cleared)) = (before, room.profile.cleared) {

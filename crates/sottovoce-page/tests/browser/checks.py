@@ -19,10 +19,10 @@ STRANGE = "/dm/" + "%3Cb%3Eeve%3C%252fb%3E%3Fx%23y%26z"
 
 
 def views(of):
-    return [f"/timeline{of}", f"/timeline{of}?at=2", f"/message{of}?n=1", f"/sees{of}", f"/numbers{of}", f"/settings{of}", f"/forget{of}"]
+    return [f"/timeline{of}", f"/timeline{of}?at=2", f"/message{of}?n=1", f"/sees{of}", f"/numbers{of}", f"/settings{of}", f"/snapshots{of}", f"/forget{of}"]
 
 
-EVERYWHERE = ["/", "/?q=zzz", "/search", "/search?q=soup", "/search?q=x&by=fit", "/numbers", "/health", "/settings"]
+EVERYWHERE = ["/", "/?q=zzz", "/search", "/search?q=soup", "/search?q=what+goes+into+soups", "/numbers", "/health", "/data", "/knows", "/settings"]
 
 
 def check_every_view_of_a_household(browser):
@@ -44,9 +44,12 @@ def check_every_view_of_a_household(browser):
             expect(page.locator("ol.prompt").first).to_contain_text("lemon")
             looked.axe()
             looked.fits()
-            looked.allowed.append("404")
-            looked.go("/nowhere")
-            looked.axe()
+            page = looked.go("/data")
+            expect(page.locator("main")).to_contain_text("sealed with AES-256-GCM")
+            looked.allowed += ["404", "400"]
+            for wrong in ("/nowhere", "/message/dm/anna"):
+                looked.go(wrong)
+                looked.axe()
             return f"{looked.views} looks with axe-core, the largest page {looked.largest[0]:,} bytes"
 
 
@@ -256,6 +259,7 @@ def check_talking_stopping_retrying(browser):
             page.press("#talk textarea", "Enter")
             expect(page.locator("article.draft.assistant .words")).to_have_text("It is going to rain ")
             looked.axe()
+            assert page.locator("article.draft.assistant .words").get_attribute("role") == "log"
             page.click("#stop")
             model.go_on.set()
             expect(page.locator(".said.assistant").last).to_contain_text("interrupted")
@@ -264,6 +268,7 @@ def check_talking_stopping_retrying(browser):
             model.stall_after = None
             page.click("text=Retry")
             expect(page.locator(".said.assistant .words").last).to_have_text("It is going to rain all day.")
+            expect(page.locator("#status")).to_have_text("The answer has ended.")
             before = len(store.said("named/kitchen"))
             page.check("text=off the record")
             page.fill("#talk textarea", "A secret.")
@@ -289,6 +294,62 @@ def check_what_another_program_does_appears(browser):
             store.run("--scope", "named/kitchen", "forget", "61", "--yes")
             expect(page.locator("#timeline")).not_to_contain_text("said elsewhere")
             expect(page.locator("#timeline")).to_contain_text("1 message forgotten")
+            page.fill("#talk textarea", "half a sentence")
+            page.locator("#m59 .pick").check()
+            page.click("text=Older")
+            expect(page.locator("#m1")).to_be_attached()
+            store.run("--scope", "named/kitchen", "forget", "62", "3", "--yes")
+            expect(page.locator("#timeline")).not_to_contain_text("and answered")
+            expect(page.locator("#m3")).to_have_count(0)
+            expect(page.locator("#m1")).to_be_attached()
+            expect(page.locator("#m59 .pick")).to_be_checked()
+            expect(page.locator("#talk textarea")).to_have_value("half a sentence")
+            assert page.evaluate("() => window.same"), "without loading the page again"
+
+
+def check_older_messages_come_above_what_is_read(browser):
+    with Store() as store:
+        household(store)
+        with store.page() as served, Looked(browser, served) as looked:
+            for width, height in ((1200, 860), (390, 780)):
+                looked.page.set_viewport_size({"width": width, "height": height})
+                page = looked.go("/timeline/named/lights")
+                for part in (".conversation .title", ".conversation nav a[aria-current]", ".top .mark"):
+                    expect(page.locator(part)).to_be_in_viewport()
+                first = page.locator(".said").first.get_attribute("id")
+                page.evaluate("() => scrollTo({ top: 0, behavior: 'instant' })")
+                before = page.locator(f"#{first}").bounding_box()["y"]
+                page.click("text=Older")
+                expect(page.locator(".said").first).not_to_have_attribute("id", first)
+                assert abs(page.locator(f"#{first}").bounding_box()["y"] - before) < 40, "it stays in its place"
+                days = page.locator(".day").all_text_contents()
+                assert len(days) == len(set(days)), days
+                assert page.locator(".said").count() == 80
+                looked.axe()
+
+
+def check_snapshots_and_beginnings_by_clicks(browser):
+    with Store() as store, Model() as model:
+        store.say("named/kitchen", ("user", "Leek soup, please."), ("assistant", "With pleasure."))
+        with store.page(model=model) as served, Looked(browser, served) as looked:
+            page = looked.go(f"/snapshots{KITCHEN}")
+            page.fill("input[name=description]", "the soup")
+            page.click("text=Save a snapshot")
+            expect(page.locator("ul.conversations")).to_contain_text("the soup")
+            looked.axe()
+            looked.fits()
+            page.click("text=Clear the context")
+            expect(page.locator("main")).to_contain_text("The context was cleared")
+            page.click("button[value=restore]")
+            expect(page.locator("#timeline")).to_contain_text("restored from a snapshot")
+            page = looked.go("/")
+            page.fill("input[name=name]", "Ideas")
+            page.click("text=New conversation")
+            page.fill("#talk textarea", "A first thought.")
+            page.press("#talk textarea", "Enter")
+            expect(page.locator(".said.assistant .words").last).to_have_text("It is fine.")
+            expect(looked.go("/").locator("#conversations")).to_contain_text("Ideas")
+        assert "named/Ideas" in store.run("scopes")
 
 
 def check_finding_while_typing_and_the_keyboard_alone(browser):

@@ -63,6 +63,7 @@ VIEWS = {
     "forget": ("/forget/named/kitchen", pick),
     "settings": ("/settings/dm/anna",),
     "numbers": ("/numbers/named/lights",),
+    "data": ("/data",),
     "health": ("/health",),
 }
 

@@ -163,3 +163,17 @@ async fn an_export_has_everything_before_it_goes() {
     let markdown = browser.post("/export/named/kitchen", &[("form", "markdown")]).await;
     assert!(markdown.text.contains("two"));
 }
+
+#[tokio::test]
+async fn a_plan_whose_messages_another_program_has_forgotten_meanwhile_says_so() {
+    let served = Served::start().await;
+    let store = served.say(named("kitchen"), &["one", "two", "three"]).await;
+    let browser = served.enter().await;
+    let fields = [("what", "numbers"), ("numbers", "2")];
+    let plan = browser.post("/forget/named/kitchen", &fields).await.field("plan");
+    store.forget(&[2..=2]).await.unwrap();
+    let done = browser.post("/forgotten/named/kitchen", &[("plan", &plan), ("sure", "yes")]).await;
+    assert!(done.text.contains("another program has forgotten it already"), "{}", done.text);
+    assert!(!done.text.contains("folder") && !done.text.contains("Deleted"), "{}", done.text);
+    assert_eq!(store.read_tail(9).await.unwrap().messages.len(), 2);
+}

@@ -101,8 +101,16 @@ async fn tricks_with_paths_lead_nowhere() {
     for path in
         ["/message/named/kitchen?n=x", "/message/named/kitchen", "/timeline/named/kitchen?at=-1"]
     {
-        assert_eq!(browser.get(path).await.status, 400, "{path}");
+        let got = browser.get(path).await;
+        assert_eq!(got.status, 400, "{path}");
+        assert!(
+            got.text.contains("Something in this address") && got.text.contains("<nav"),
+            "{path}"
+        );
+        assert!(!got.text.contains("deserialize"), "{path}");
     }
+    let got = browser.post("/forgotten/named/kitchen", &[("sure", "yes")]).await;
+    assert!(got.text.contains("Something in this address or form"), "{}", got.text);
     // Looking at conversations makes none.
     browser.get("/timeline/named/never-there").await;
     assert!(!served.root.path().join("store/conversations/never-there").exists());

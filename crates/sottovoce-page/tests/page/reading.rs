@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sottovoce::store::Retention;
-use sottovoce::{ConversationStore, Scope};
+use sottovoce::{Clock, ConversationStore, Scope, SystemClock};
 
 use crate::harness::{Served, named};
 
@@ -77,13 +77,15 @@ async fn search_finds_with_filters_in_all_conversations_and_leads_to_the_place()
     let browser = served.enter().await;
     let all = browser.get("/search?q=soup").await.text;
     assert!(
-        all.contains("leek soup") && all.contains("no soup today") && all.contains("2 messages")
+        all.contains("leek <mark>soup</mark>")
+            && all.contains("no <mark>soup</mark> today")
+            && all.contains("2 messages")
     );
     assert!(all.contains("/timeline/named/kitchen?at=1#m1"));
     let one = browser.get("/search?q=soup&of=dm/ann").await.text;
-    assert!(!one.contains("leek soup"));
+    assert!(!one.contains("leek"));
     let by = browser.get("/search?q=lemon&from=me").await.text;
-    assert!(by.contains("Nothing was found"));
+    assert!(by.contains("No message has all these words"));
     assert!(
         browser
             .get("/search?q=soup&since=2025-08-24&until=2025-08-24")
@@ -94,8 +96,8 @@ async fn search_finds_with_filters_in_all_conversations_and_leads_to_the_place()
     assert!(
         browser.get("/search?q=soup&since=2025-08-25").await.text.contains("Nothing was found")
     );
-    let fits = browser.get("/search?q=what+was+in+the+soup&by=fit").await.text;
-    assert!(fits.contains("leek soup") && fits.contains("fits"));
+    let fits = browser.get("/search?q=what+was+in+the+soup").await.text;
+    assert!(fits.contains("leek <mark>soup</mark>") && fits.contains("What fits best"));
 }
 
 #[tokio::test]
@@ -200,4 +202,98 @@ async fn numbers_count_days_people_and_what_the_model_server_reported() {
     assert!(page.contains("<td class=\"number\">60</td>"), "{page}");
     store.forget(&[3..=3]).await.unwrap();
     assert!(!browser.get("/numbers/named/kitchen").await.text.contains("From the cache"));
+}
+
+#[tokio::test]
+async fn a_day_on_which_nothing_was_said_is_told_before_or_after_all_others() {
+    let served = Served::start().await;
+    served.say(named("kitchen"), &["one", "two"]).await;
+    let browser = served.enter().await;
+    for (day, is_told) in [("2020-05-05", true), ("2025-08-24", false), ("2030-01-01", true)] {
+        let page = browser.get(&format!("/timeline/named/kitchen?day={day}")).await.text;
+        assert_eq!(page.contains("Nothing was said on that day"), is_told, "{day}");
+        assert!(page.contains(">two<"), "{day}");
+    }
+}
+
+#[tokio::test]
+async fn a_search_marks_the_words_shows_their_passage_and_goes_on_to_what_fits() {
+    let served = Served::start().await;
+    let long = format!("The beginning. {} the dentist is on Monday", "Much was said. ".repeat(200));
+    served.say(named("kitchen"), &["My doctor's appointment is in December.", &long]).await;
+    served.say(Scope::Dm { user: "ann".into() }, &["dentist tomorrow"]).await;
+    let browser = served.enter().await;
+    let exact = browser.get("/search?q=dentist&of=named/kitchen").await.text;
+    assert!(exact.contains("<mark>dentist</mark> is on Monday"), "{exact}");
+    assert!(!exact.contains("The beginning."), "the passage of the match is shown");
+    assert!(exact.contains("Other conversations have it too"), "{exact}");
+    assert!(exact.contains("href=\"/search?q=dentist&amp;of=dm%2Fann\""), "{exact}");
+    let all = browser.get("/search?q=dentist").await.text;
+    assert!(!all.contains("Other conversations") && all.contains("In these conversations"));
+    let fits = browser.get("/search?q=which+appointment+was+it").await.text;
+    assert!(fits.contains("No message has all these words"), "{fits}");
+    assert!(fits.contains("<h2>What fits best") && fits.contains("<mark>appointment</mark>"));
+    assert!(!fits.contains("Forget these"), "only what has the words is offered to be forgotten");
+    let typed = browser.get("/search?q=dentisst").await.text;
+    assert!(typed.contains("Did you mean") && typed.contains("q=dentist\""), "{typed}");
+}
+
+#[tokio::test]
+async fn the_context_is_cleared_and_snapshots_are_saved_and_restored() {
+    let served = Served::start().await;
+    let store = served.say(named("kitchen"), &["one", "two"]).await;
+    store
+        .append_message(sottovoce::ChatMessage::at(
+            sottovoce::ChatRole::User,
+            "just now",
+            Clock::now(&SystemClock).timestamp(),
+        ))
+        .await
+        .unwrap();
+    let browser = served.enter().await;
+    let path = "/snapshots/named/kitchen";
+    let saved = browser.post(path, &[("what", "save"), ("description", "the soup")]).await;
+    assert_eq!(saved.status, 303, "{}", saved.text);
+    let page = browser.get(path).await;
+    assert!(page.text.contains("the soup") && page.text.contains("1 message"), "{}", page.text);
+    assert_eq!(browser.post(path, &[("what", "clear")]).await.status, 303);
+    assert!(store.profile().await.unwrap().cleared.is_some());
+    let id = page.field("id");
+    assert_eq!(browser.post(path, &[("what", "restore"), ("id", &id)]).await.status, 303);
+    assert_eq!(store.read_tail(9).await.unwrap().messages.len(), 4, "one copy came");
+    assert_eq!(browser.post(path, &[("what", "undo")]).await.status, 303);
+    assert!(store.profile().await.unwrap().cleared.is_none());
+    assert_eq!(browser.post(path, &[("what", "delete"), ("id", &id)]).await.status, 422);
+    assert_eq!(store.snapshots().await.unwrap().0.len(), 1);
+}
+
+#[tokio::test]
+async fn a_conversation_is_begun_by_its_name_and_exists_once_something_is_said() {
+    let served = Served::start().await;
+    served.say(named("kitchen"), &["one"]).await;
+    let browser = served.enter().await;
+    assert!(browser.get("/").await.text.contains("New conversation"));
+    let begun = browser.post("/conversation", &[("name", " Ideas & plans ")]).await;
+    assert_eq!(
+        (begun.status, begun.header("location")),
+        (303, "/timeline/named/Ideas%2520%26%2520plans")
+    );
+    let page = browser.get(begun.header("location")).await.text;
+    assert!(page.contains("Ideas &amp; plans") && page.contains("Say something"));
+    assert!(!served.root.path().join("store/conversations").join("Ideas & plans").exists());
+    for name in ["", "two\nlines", &"x".repeat(300)] {
+        assert_eq!(browser.post("/conversation", &[("name", name)]).await.status, 422, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_setting_is_explained_and_numbers_of_people_and_rooms_say_of_what() {
+    let served = Served::start().await;
+    let scope = Scope::Guild { guild: "1".into(), channel: "2".into(), user: "42".into() };
+    served.say(scope, &["one"]).await;
+    let browser = served.enter().await;
+    assert!(browser.get("/").await.text.contains("Person 42 in channel 2, server 1"));
+    let settings = browser.get("/settings").await.text;
+    assert!(settings.contains("How many messages of history a prompt holds at least"));
+    assert!(!settings.contains("](") && !settings.contains('`'), "words, not Markdown");
 }
