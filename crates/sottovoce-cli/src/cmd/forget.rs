@@ -1,10 +1,13 @@
 //! `sottovoce forget`
 
 pub(crate) mod announce;
+mod elsewhere;
+mod everything;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::Arc;
 
 use sottovoce::store::{ForgetReport, merged_ranges};
 use sottovoce::{ConversationStore, Error, FileConversationStore, Scope};
@@ -15,8 +18,8 @@ use crate::session::Session;
 
 /// Deletes messages permanently
 ///
-/// Shows everything that will be deleted, and asks first. A range means the messages in it at that time. The deletion
-/// is recorded, so that `verify` reports no gap, and restoring a backup does not bring the messages back. Copies made
+/// Shows everything that will be deleted, and asks first. The answers to a message go with it, unless --only is given,
+/// because they often repeat it. A range means the messages in it at that time. The deletion is recorded, so that `verify` reports no gap, and restoring a backup does not bring the messages back. Copies made
 /// elsewhere stay. Within the conversation, restored copies are deleted with their originals and the other way round.
 /// Both are removed from snapshots, and summaries made from them are deleted. A number that `verify` reports as
 /// missing can be recorded as deleted by naming it alone.
@@ -24,17 +27,26 @@ use crate::session::Session;
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     /// Numbers as `tail` shows them: 7, or 3-9
-    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all"])]
+    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all", "everything"])]
     numbers: Vec<RangeInclusive<u64>>,
 
-    /// The newest message
+    /// The newest exchange; with --only, the newest message
     #[arg(long, conflicts_with = "numbers")]
     last: bool,
 
-    /// The whole conversation with its snapshots, artifacts, settings and folder; with --thread, all messages of that
-    /// thread. A context keeps its name, its personality and its limits
+    /// Exactly what was named, without the answers to it
+    #[arg(long, conflicts_with = "all")]
+    only: bool,
+
+    /// All of this one conversation with its snapshots, artifacts, settings and folder; with --thread, all messages of that
+    /// thread. A context keeps its name, its personality and its limits. --everything means all conversations
     #[arg(long, conflicts_with_all = ["numbers", "last"])]
     all: bool,
+
+    /// The whole store: every conversation and context, your presets, and the backups that the store has made. Asks for
+    /// the words "forget everything", and says what lies elsewhere
+    #[arg(long, conflicts_with_all = ["numbers", "last", "all", "only"])]
+    everything: bool,
 
     /// Does not ask
     #[arg(long, short)]
@@ -55,6 +67,9 @@ pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
 }
 
 pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
+    if args.everything {
+        return everything::run(session, args.yes).await;
+    }
     let store = session.store().await?;
     if args.all {
         return forget_whole(session, store, args.yes).await;
@@ -64,7 +79,16 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
             None => store.read_tail(1).await?.messages,
             thread => store.read_thread(thread, 1).await?.messages,
         };
-        args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
+        let mut first = newest.into_iter().next();
+        if let Some(newest) = first.take_if(|_| !args.only) {
+            let conversation = session.conversation(Arc::new(store.clone()))?;
+            let conversation = match &newest.message.thread_id {
+                Some(thread) => conversation.in_thread(thread),
+                None => conversation,
+            };
+            first = conversation.last_exchange().await?.into_iter().next();
+        }
+        args.numbers = first.iter().map(|stored| stored.seq..=stored.seq).collect();
     }
     let (found, lost) = find(&store, args.numbers, session.thread.as_deref()).await?;
     if found.is_empty() && lost.is_empty() {
@@ -78,8 +102,8 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     }
     // Exactly these messages, even if the range has grown since.
     let numbers = merged_ranges(found.union(&lost).map(|number| *number..=*number));
-    let Some(forgotten) = forget_if_sure(session, &store, Some(&numbers), "", args.yes).await?
-    else {
+    let asked = Some((&*numbers, !args.only));
+    let Some(forgotten) = forget_if_sure(session, &store, asked, "", args.yes).await? else {
         return Ok(Exit::Done);
     };
     let nothing =
@@ -96,38 +120,48 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Forgets these numbers, or all, as announced after the user confirms; `None` if the user does not. `whose` stands
-/// before the number of messages if they are not listed.
+/// Forgets these numbers, also the answers to them if that is asked for, or all, as announced after the user confirms;
+/// `None` if the user does not. `whose` stands before the number of messages if they are not listed.
 async fn forget_if_sure(
     session: &Session,
     store: &FileConversationStore,
-    numbers: Option<&[RangeInclusive<u64>]>,
+    asked: Option<(&[RangeInclusive<u64>], bool)>,
     whose: &str,
     yes: bool,
 ) -> Result<Option<ForgetReport>, Failure> {
-    if yes {
-        return Ok(Some(match numbers {
-            Some(numbers) => store.forget(numbers).await?,
-            None => store.forget_all().await?,
-        }));
-    }
     loop {
-        let plan = match numbers {
-            Some(numbers) => store.plan_forget(numbers).await?,
+        let plan = match asked {
+            Some((numbers, true)) => store.plan_forget_exchanges(numbers).await?,
+            Some((numbers, false)) => store.plan_forget(numbers).await?,
+            None if yes => return Ok(Some(store.forget_all().await?)),
             None => store.plan_forget_all().await?,
         };
         let deed = announce::deed(whose, &plan);
-        let show = async || match whose.is_empty() {
-            true => announce::show(store, &plan).await,
-            false => Ok(()),
+        let same = match whose.is_empty() && !session.json {
+            true => elsewhere::found(session, store, &plan).await,
+            false => None,
+        };
+        let show = async || {
+            if whose.is_empty() {
+                announce::show(store, &plan).await?;
+            }
+            same.iter().for_each(|same| output::note(same));
+            if !plan.answers.is_empty() {
+                output::note("--only leaves the answers");
+            }
+            Ok(())
         };
         let question = format!("Really {deed}?");
-        if !session.agrees(false, &deed, &question, "nothing was deleted", show).await? {
+        if !session.agrees(yes, &deed, &question, "nothing was deleted", show).await? {
             return Ok(None);
         }
         match store.forget_planned(&plan).await {
+            Err(Error::MoreThanAnnounced) if yes => {}
             Err(Error::MoreThanAnnounced) => output::note("the conversation has changed meanwhile"),
-            forgotten => return Ok(Some(forgotten?)),
+            forgotten => {
+                same.iter().filter(|_| yes).for_each(|same| output::note(same));
+                return Ok(Some(forgotten?));
+            }
         }
     }
 }
@@ -179,7 +213,8 @@ async fn forget_whole(session: &Session, store: FileConversationStore, yes: bool
         ));
     }
     let whose = format!("{}, ", place(session));
-    let forgotten = forget_if_sure(session, &store, numbers.as_deref(), &whose, yes).await?;
+    let asked = numbers.as_deref().map(|numbers| (numbers, false));
+    let forgotten = forget_if_sure(session, &store, asked, &whose, yes).await?;
     let Some(forgotten) = forgotten else { return Ok(Exit::Done) };
     let is_whole = forgotten.plan.is_whole() && !forgotten.plan.keeps_context;
     let is_folder_gone = is_whole && store.remove_forgotten().await?;
