@@ -9,6 +9,7 @@ mod provider;
 mod results;
 mod same_words;
 mod search;
+mod select;
 mod text;
 mod understand;
 
@@ -17,5 +18,6 @@ pub use provider::RecallContextProvider;
 pub use results::{RecallHit, RecallQuery, Recalled, ScoreFloor, best_of};
 pub use same_words::{SameWords, TellingWords};
 pub use search::{Neighbours, SearchResults, neighbours};
+pub use select::Selection;
 pub use sottovoce_recall::{Hit, NotUnderstood, SearchQuery, Why};
 pub use understand::Understood;

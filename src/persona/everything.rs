@@ -30,17 +30,6 @@ pub struct StoreContents {
     pub is_in_teams: bool,
 }
 
-impl StoreContents {
-    /// Whether there is nothing to forget.
-    pub fn is_nothing(&self) -> bool {
-        let is_default =
-            |(scope, plan): &(Scope, ForgetPlan)| *scope == Scope::Default && plan.is_nothing();
-        self.conversations.iter().all(is_default)
-            && self.unreadable.is_empty()
-            && self.presets + self.backups == 0
-    }
-}
-
 impl PersonaRegistry {
     /// What forgetting everything would delete.
     ///
@@ -55,6 +44,8 @@ impl PersonaRegistry {
         for scope in self.scopes().await? {
             let planned = async { self.of_scope(&scope).await?.plan_forget_all().await };
             match planned.await {
+                // Its folder is there as long as the store is.
+                Ok(plan) if scope == Scope::Default && plan.is_nothing() => {}
                 Ok(plan) => contents.conversations.push((scope, plan)),
                 Err(error) => contents.unreadable.push((scope, error)),
             }

@@ -133,7 +133,7 @@ texts! {
     I_AM_SURE = "I have read this, and want it"; FORGET_FOR_EVER = "Forget for ever";
     KEEP_ALL = "Keep everything"; THESE_MESSAGES = "These messages";
     CHANGED_MEANWHILE = "The conversation has changed meanwhile, so nothing was done. This is how it stands now.";
-    GOES_ASKED = "that you selected"; GOES_ANSWERS = "that answer them";
+    GOES_ASKED = "that you selected"; GOES_ANSWERS = "in answer to these";
     ANSWERS_TOO = "And the answers to these, which often repeat them";
     GOES_ORIGINALS = "of which these are restored copies";
     GOES_COPIES = "restored from these";

@@ -3,18 +3,32 @@
 pub(crate) mod announce;
 mod elsewhere;
 mod everything;
+mod everywhere;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
+use sottovoce::context::recall::{Recall, Selection};
 use sottovoce::store::{ForgetReport, merged_ranges};
 use sottovoce::{ConversationStore, Error, FileConversationStore, Scope};
 
+use crate::cmd::search;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce forget 7                          message 7 and the answer to it
+  sottovoce forget 7 --only                   message 7 alone
+  sottovoce forget --on 2026-11-20            what was said on that day
+  sottovoce forget --matching \"oat milk\"     what `sottovoce search` finds
+  sottovoce forget --speaker Anna --everywhere
+  sottovoce --user anna forget --everywhere   what Anna said, in every conversation
+  sottovoce --user anna forget --all          the conversation dm/anna
+  sottovoce forget --everything               the whole store";
 
 /// Deletes messages permanently
 ///
@@ -24,15 +38,31 @@ use crate::session::Session;
 /// Both are removed from snapshots, and summaries made from them are deleted. A number that `verify` reports as
 /// missing can be recorded as deleted by naming it alone.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Numbers as `tail` shows them: 7, or 3-9
-    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all", "everything"])]
+    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all", "everything", "speaker", "on", "matching", "everywhere"])]
     numbers: Vec<RangeInclusive<u64>>,
 
     /// The newest exchange; with --only, the newest message
     #[arg(long, conflicts_with = "numbers")]
     last: bool,
+
+    /// What this person said: messages with this speaker, and the person's own conversations
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["numbers", "last"])]
+    speaker: Option<String>,
+
+    /// What was said on this day, such as 2026-11-20
+    #[arg(long, value_name = "DAY", conflicts_with_all = ["numbers", "last", "speaker"])]
+    on: Option<jiff::civil::Date>,
+
+    /// What `sottovoce search` finds with these words and filters
+    #[arg(long, value_name = "WORDS", conflicts_with_all = ["numbers", "last", "speaker", "on"])]
+    matching: Option<String>,
+
+    /// That in every conversation; with --user alone, what that person said
+    #[arg(long, conflicts_with_all = ["numbers", "last"])]
+    everywhere: bool,
 
     /// Exactly what was named, without the answers to it
     #[arg(long, conflicts_with = "all")]
@@ -40,12 +70,12 @@ pub(crate) struct Args {
 
     /// All of this one conversation with its snapshots, artifacts, settings and folder; with --thread, all messages of that
     /// thread. A context keeps its name, its personality and its limits. --everything means all conversations
-    #[arg(long, conflicts_with_all = ["numbers", "last"])]
+    #[arg(long, conflicts_with_all = ["numbers", "last", "speaker", "on", "matching", "everywhere"])]
     all: bool,
 
     /// The whole store: every conversation and context, your presets, and the backups that the store has made. Asks for
     /// the words "forget everything", and says what lies elsewhere
-    #[arg(long, conflicts_with_all = ["numbers", "last", "all", "only"])]
+    #[arg(long, conflicts_with_all = ["numbers", "last", "all", "only", "speaker", "on", "matching", "everywhere"])]
     everything: bool,
 
     /// Does not ask
@@ -70,7 +100,16 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     if args.everything {
         return everything::run(session, args.yes).await;
     }
+    let by = selection(session, &args)?;
     let store = session.store().await?;
+    if args.everywhere {
+        let help = "say whose or which: --user, --speaker, --on or --matching";
+        let by = by.ok_or_else(|| Failure::input("everywhere alone is everything", help))?;
+        return everywhere::run(session, &by, args.only, args.yes).await;
+    }
+    if let Some(by) = by {
+        args.numbers = Recall::new(Arc::new(store.clone())).selected(&by).await?;
+    }
     if args.all {
         return forget_whole(session, store, args.yes).await;
     }
@@ -118,6 +157,19 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         false => announce::done(&forgotten),
     }
     Ok(Exit::Done)
+}
+
+/// What is meant, if it is not said by number.
+fn selection(session: &Session, args: &Args) -> Result<Option<Selection>, Failure> {
+    Ok(match (&args.speaker, args.on, &args.matching, &session.scope) {
+        (Some(name), ..) => Some(Selection::Person(name.clone())),
+        (_, Some(day), ..) => Some(Selection::Day(day, session.clock().now().time_zone().clone())),
+        (_, _, Some(words), _) => {
+            Some(Selection::Found(search::parsed(std::slice::from_ref(words))?))
+        }
+        (_, _, _, Scope::Dm { user }) if args.everywhere => Some(Selection::Person(user.clone())),
+        _ => None,
+    })
 }
 
 /// Forgets these numbers, also the answers to them if that is asked for, or all, as announced after the user confirms;
@@ -189,13 +241,13 @@ async fn find(
     Ok((found, lost))
 }
 
-/// How many numbers one read covers.
-const STEP: u64 = 4096;
-
 async fn forget_whole(session: &Session, store: FileConversationStore, yes: bool) -> Outcome {
     let numbers = match &session.thread {
         None => None,
-        Some(thread) => Some(numbers_of(&store, thread).await?),
+        Some(thread) => {
+            let by = Selection::Thread(thread.clone());
+            Some(Recall::new(Arc::new(store.clone())).selected(&by).await?)
+        }
     };
     let nothing = match &numbers {
         None => {
@@ -258,22 +310,6 @@ fn left_in(folder: &Path) -> Vec<String> {
         names.filter(|name| !is_usual(name)).map(|name| output::one_line(&name)).collect();
     names.sort();
     names
-}
-
-/// The numbers of a thread's messages.
-async fn numbers_of(
-    store: &FileConversationStore,
-    thread: &str,
-) -> Result<Vec<std::ops::RangeInclusive<u64>>, Failure> {
-    let last = store.read_tail(0).await?.last_seq;
-    let mut numbers = Vec::new();
-    for first in (1..=last).step_by(STEP as usize) {
-        let reading = store.read_seqs(first..=last.min(first + STEP - 1)).await?;
-        let said = reading.messages.iter();
-        let said = said.filter(|stored| stored.message.thread_id.as_deref() == Some(thread));
-        numbers.extend(said.map(|stored| stored.seq..=stored.seq));
-    }
-    Ok(merged_ranges(numbers))
 }
 
 fn place(session: &Session) -> String {

@@ -176,3 +176,33 @@ fn what_else_holds_the_same_words_is_said_by_place_and_count() {
     let silent = home.run(&["forget", "2", "--yes"]);
     assert!(!err(&silent).contains("elsewhere"), "{}", err(&silent));
 }
+
+#[test]
+fn a_day_a_search_and_a_person_are_forgotten_here_or_everywhere() {
+    let home = Home::new();
+    let say = |whose: &[&str], more: &[&str]| {
+        let said = home.run(&[whose, &["append", "-r", "user"], more].concat());
+        assert_eq!(code(&said), 0, "{}", err(&said));
+    };
+    say(&[], &["--at", "2026-11-20T12:00:00Z", "on that day"]);
+    say(&[], &["about leeks"]);
+    say(&["--user", "anna"], &["I am at home"]);
+    say(&["--room", "hall"], &["leeks again"]);
+    say(&["--room", "hall"], &["--metadata", "speaker=Anna", "I am in the hall"]);
+    say(&["--room", "hall"], &["--metadata", "speaker=Ben", "So am I"]);
+    assert_eq!(code(&home.run(&["forget", "--on", "2026-11-20", "--yes"])), 0);
+    assert_eq!(home.words(), ["about leeks"]);
+    let asked = home.run(&["forget", "--matching", "leeks", "--everywhere"]);
+    assert_eq!(code(&asked), 2);
+    assert!(err(&asked).contains("delete 2 messages in 2 conversations"), "{}", err(&asked));
+    assert_eq!(code(&home.run(&["forget", "--matching", "leeks", "--yes"])), 0);
+    assert!(home.words().is_empty());
+    let gone = home.run(&["--user", "anna", "forget", "--everywhere", "--yes"]);
+    assert_eq!(code(&gone), 0, "{}", err(&gone));
+    let left = home.run(&["search", "--all", "home"]);
+    assert_eq!(code(&left), 3, "{}", out(&left));
+    let hall = rows(&home.run(&["--room", "hall", "tail", "--json"]));
+    let hall: Vec<_> = hall.iter().map(|row| row["content"].as_str().unwrap()).collect();
+    assert_eq!(hall, ["leeks again", "So am I"]);
+    assert_eq!(code(&home.run(&["forget", "--everywhere"])), 2);
+}

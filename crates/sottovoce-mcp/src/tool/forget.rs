@@ -62,7 +62,7 @@ pub(super) fn tool() -> Tool {
     define::<Arguments, Output>(
         NAME,
         "Forget messages",
-        "Deletes messages for good, with the answers to them, copies, summaries and search index. Call it with confirmed: false first, tell \
+        "Deletes messages for good, with the answers to them, their copies, summaries and search index. Call it with confirmed: false first, tell \
 the person what would go, and then with confirmed: true.",
         Effect::Deletes,
     )

@@ -116,7 +116,7 @@ async fn announce(
         (export_forms(room))
         form.confirm method="post" action=(link::of("forgotten", &room.scope)) {
             (room.here.visit.csrf_field())
-            @if !plan.answers.is_empty() { label.check { input type="checkbox" name="answers" value="yes" checked; (en::ANSWERS_TOO) " (" (counted(plan.answers.len() as u64, en::MESSAGES)) ")" } }
+            @if !plan.answers.is_empty() { div { label.check { input type="checkbox" name="answers" value="yes" checked; (en::ANSWERS_TOO) " (" (counted(plan.answers.len() as u64, en::MESSAGES)) ")" } } }
             input type="hidden" name="plan" value=(room.here.app.announced.keep(&room.scope, Plan::Forget(plan)));
             label.check { input type="checkbox" name="sure" value="yes" required; (en::I_AM_SURE) }
             div.actions {
@@ -134,20 +134,23 @@ async fn same_words(room: &Room, plan: &ForgetPlan) -> Result<Vec<Markup>, Failu
     let mut places = Vec::new();
     for scope in room.here.scopes()? {
         let nothing = ForgetPlan::default();
-        let same = match scope == room.scope {
-            true => room.conversation.index().same_words(&words, plan).await,
-            false => match Room::open(room.here.clone(), scope.clone()).await {
-                Ok(other) => other.conversation.index().same_words(&words, &nothing).await,
-                // Search and Health say what is wrong with it.
-                Err(_) => continue,
-            },
+        // Search and Health say what is wrong with one that does not open.
+        let Ok(other) = Room::open(room.here.clone(), scope.clone()).await else { continue };
+        let is_own = scope == room.scope;
+        let index = other.conversation.index();
+        let looked = index.same_words(&words, if is_own { plan } else { &nothing }).await;
+        index.save_in_background();
+        let Ok(same) = looked else { continue };
+        let backups = match same.messages {
+            1.. if !is_own => other.store.daily_backups().await?.len() as u64,
+            _ => 0,
         };
-        let Ok(same) = same else { continue };
         let kinds = [
             (same.messages, en::MESSAGES),
             (same.summaries as u64, en::SUMMARIES),
             (same.snapshots as u64, en::SNAPSHOTS),
             (same.artifacts as u64, en::ARTIFACTS_COUNTED),
+            (backups, en::BACKUPS_COUNTED),
         ];
         let kinds = kinds.iter().filter(|(count, _)| *count > 0);
         let kinds: Vec<String> = kinds.map(|(count, what)| counted(*count, *what)).collect();

@@ -4,7 +4,7 @@ use sottovoce::persona::StoreContents;
 use sottovoce::{Scope, with_causes};
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, BOLD, DIM, object};
+use crate::output::{self, BOLD, DIM, Object};
 use crate::session::Session;
 
 /// What somebody types who wants it.
@@ -20,9 +20,10 @@ pub(super) async fn run(session: &Session, yes: bool) -> Outcome {
     let all = contents.conversations.len() + contents.unreadable.len();
     let counts = counts(&contents);
     let also: Vec<String> = counts.iter().filter_map(counted).collect();
+    let also = if also.is_empty() { "nothing".to_owned() } else { also.join(", ") };
     if !yes {
-        session.check_attended(&format!("delete everything for ever: {}", also.join(", ")))?;
-        show(session, &contents, &also.join(", "))?;
+        session.check_attended(&format!("delete everything for ever: {also}"))?;
+        show(session, &contents, &also)?;
         if output::answer(&format!("Type \"{WORDS}\" to delete all of it for ever:"))? != WORDS {
             output::note("nothing was deleted");
             return Ok(Exit::Done);
@@ -33,7 +34,7 @@ pub(super) async fn run(session: &Session, yes: bool) -> Outcome {
     bar.finish_and_clear();
     let exit = Exit::of(left.is_empty());
     if session.json {
-        let row = counts.iter().fold(object!(), |row, (name, count)| row.and(name, count));
+        let row = counts.iter().fold(Object::default(), |row, (name, count)| row.and(name, count));
         let left: Vec<String> = left.iter().map(|(scope, _)| scope.to_string()).collect();
         output::json(&row.and("left", &left))?;
         return Ok(exit);
@@ -45,8 +46,10 @@ pub(super) async fn run(session: &Session, yes: bool) -> Outcome {
         );
         output::warning(&format!("{} is left: {why}", output::one_line(&scope.to_string())));
     }
-    output::note(&format!("deleted for ever: {}", also.join(", ")));
-    outside(session, &contents)?.iter().for_each(|place| output::note(place));
+    output::note(&format!("deleted for ever: {also}"));
+    if yes {
+        outside(session, &contents)?.iter().for_each(|place| output::note(place));
+    }
     Ok(exit)
 }
 
@@ -98,12 +101,12 @@ fn outside(session: &Session, contents: &StoreContents) -> Result<Vec<String>, F
     if contents.is_in_teams {
         places.push("elsewhere, your teams: `sottovoce team sync` has the members forget it too, `sottovoce team leave` ends it".to_owned());
     }
-    places.push("elsewhere, backups and exports that you made: `find / -name '*.sottovoce'` lists sealed ones; delete them with `rm`".to_owned());
-    places.push(format!(
-        "elsewhere, the key and the settings: `rm {} {}`",
-        config.key_file()?.display(),
-        config.own_file()?.display()
-    ));
+    places.push("elsewhere, backups and exports that you made: `find ~ -name '*.sottovoce'` lists sealed ones; delete them with `rm`".to_owned());
+    let files = [config.key_file()?, config.own_file()?].into_iter().filter(|file| file.exists());
+    let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
+    if !files.is_empty() {
+        places.push(format!("elsewhere, the key and the settings: `rm {}`", files.join(" ")));
+    }
     places.push("elsewhere, what other programs and model servers have copied".to_owned());
     Ok(places)
 }
