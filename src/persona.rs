@@ -3,6 +3,7 @@
 mod assign;
 mod backup;
 mod change;
+mod everything;
 mod listed;
 mod naming;
 mod presets;
@@ -18,6 +19,7 @@ pub use crate::error::PersonaFailure;
 pub use crate::store::record::persona::{AssignedPersona, Persona, Preset};
 pub use assign::{assign, change_assigned, unassign};
 pub use change::{NewPersonaConversation, PersonaChange, PersonaConversationChange, PresetChange};
+pub use everything::StoreContents;
 pub use listed::{PersonaConversation, PersonaConversations};
 pub use upkeep::MaintenanceReport;
 
@@ -27,7 +29,6 @@ use crate::scope::{BACKUPS, Scope};
 use crate::store::file_store::blocking;
 use crate::store::folder::conversation_folders::heads;
 use crate::store::record::persona::check_name;
-use crate::store::scopes;
 use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions};
 use listed::Seen;
 
@@ -292,13 +293,11 @@ impl PersonaRegistry {
 
     /// The ids of all named conversations, whether they are contexts or not.
     async fn ids(&self) -> Result<Vec<String>> {
-        let root = self.root.clone();
-        let scopes = blocking(move || scopes(&root)).await?;
         let id = |scope| match scope {
             Scope::Named { id } => Some(id),
             _ => None,
         };
-        Ok(scopes.into_iter().filter_map(id).collect())
+        Ok(self.scopes().await?.into_iter().filter_map(id).collect())
     }
 
     /// Changes the given fields of a context. This counts as an interaction. Setting it active restores a deleted

@@ -153,6 +153,15 @@ pub trait ConversationStore: StoreBackend {
         rules::forget::plan(self, ForgetRequest::Numbers(seqs.to_vec())).await
     }
 
+    /// Plans to forget messages with the answers to them: what followed in the same thread, up to the next message of a
+    /// person. [`forget_planned`](Self::forget_planned) carries it out, and [`ForgetPlan::without_answers`] leaves them.
+    ///
+    /// # Errors
+    /// Those of [`forget`](Self::forget).
+    async fn plan_forget_exchanges(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan> {
+        rules::forget::plan(self, ForgetRequest::Exchanges(seqs.to_vec())).await
+    }
+
     /// Plans a [`forget_all`](Self::forget_all): returns what it would delete. Changes nothing.
     ///
     /// # Errors

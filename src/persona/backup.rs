@@ -123,12 +123,12 @@ impl PersonaRegistry {
     }
 
     /// All backups, the daily ones first, from the oldest on.
-    async fn names(&self) -> Result<Vec<BackupName>> {
+    pub(super) async fn names(&self) -> Result<Vec<BackupName>> {
         let files = self.files()?;
         blocking(move || files.list()).await
     }
 
-    async fn delete_all(&self, names: Vec<BackupName>) -> Result<()> {
+    pub(super) async fn delete_all(&self, names: Vec<BackupName>) -> Result<()> {
         let files = self.files()?;
         let remove = move || names.iter().try_for_each(|name| files.0.remove(&name.file_name()));
         blocking(remove).await

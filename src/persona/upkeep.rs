@@ -110,7 +110,7 @@ impl PersonaRegistry {
     }
 
     pub(super) async fn default_store(&self) -> Result<FileConversationStore> {
-        self.options.clone().scope(Scope::Default).open(&self.root).await
+        self.of_scope(&Scope::Default).await
     }
 }
 

@@ -196,6 +196,14 @@ impl FileConversationStore {
         self.write(Writer::remove_forgotten).await
     }
 
+    /// The names of the daily backups of this conversation that the store has made.
+    ///
+    /// # Errors
+    /// What prevents listing their folder.
+    pub async fn daily_backups(&self) -> Result<Vec<String>> {
+        self.read_with(|reader| reader.folder.backups.daily_of(&reader.folder.scope)).await
+    }
+
     /// The reader, for blocking work.
     pub(crate) fn reader(&self) -> &Arc<Reader> {
         &self.reader
@@ -301,6 +309,11 @@ impl ConversationStore for FileConversationStore {
 
     async fn plan_forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan> {
         let asked = ForgetRequest::Numbers(seqs.to_vec());
+        self.write(move |writer| writer.plan_forget(&asked)).await
+    }
+
+    async fn plan_forget_exchanges(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan> {
+        let asked = ForgetRequest::Exchanges(seqs.to_vec());
         self.write(move |writer| writer.plan_forget(&asked)).await
     }
 

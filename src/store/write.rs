@@ -21,6 +21,7 @@ pub(crate) mod restore_records;
 pub(crate) mod room;
 pub(crate) mod settings_documents;
 pub(crate) mod snapshots;
+pub(crate) mod sweep;
 pub(crate) mod thread_document;
 
 use std::cell::Cell;

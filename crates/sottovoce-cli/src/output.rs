@@ -192,12 +192,18 @@ pub(crate) fn findings(findings: &[Finding]) -> io::Result<()> {
 
 /// Asks a question on standard error. Only a yes confirms.
 pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
+    let answer = answer(&format!("{question} [y/N]"))?;
+    Ok(matches!(answer.as_str(), "y" | "yes"))
+}
+
+/// Asks on standard error. Returns the line that is typed, in lower case.
+pub(crate) fn answer(question: &str) -> io::Result<String> {
     let mut out = anstream::stderr();
-    write!(out, "{BOLD}{question} [y/N]{BOLD:#} ")?;
+    write!(out, "{BOLD}{question}{BOLD:#} ")?;
     out.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    Ok(answer.trim().to_lowercase())
 }
 
 /// The record's fields and its number. `append` accepts such lines.

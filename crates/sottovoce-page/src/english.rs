@@ -130,12 +130,14 @@ texts! {
     EXPORT_JSON = "Export everything (JSON)"; EXPORT_MARKDOWN = "Export to read (Markdown)";
     WHAT_WILL_GO = "What will go"; WHAT_STAYS = "What stays";
     STAYS_BACKUPS = "Backups and exports that you made before.";
+    WITH_THE_SAME_WORDS = "with the same words, in";
     STAYS_ELSEWHERE = "What other programs, model servers and devices that are not connected have copied.";
     STAYS_CONTEXT = "The context itself, with its name, its personality and its limits.";
     I_AM_SURE = "I have read this, and want it"; FORGET_FOR_EVER = "Forget for ever";
     KEEP_ALL = "Keep everything"; THESE_MESSAGES = "These messages";
     CHANGED_MEANWHILE = "The conversation has changed meanwhile, so nothing was done. This is how it stands now.";
-    GOES_ASKED = "that you selected";
+    GOES_ASKED = "that you selected"; GOES_ANSWERS = "in answer to these";
+    ANSWERS_TOO = "And the answers to these, which often repeat them";
     GOES_ORIGINALS = "of which these are restored copies";
     GOES_COPIES = "restored from these";
     GOES_HIDDEN = "over the limits, which would be seen again in their place";

@@ -80,7 +80,11 @@ impl Recall {
 }
 
 /// Whether a message, or an artifact that it refers to, holds the words of a search.
-async fn holds(store: &dyn ConversationStore, query: &SearchQuery, stored: &StoredMessage) -> bool {
+pub(super) async fn holds(
+    store: &dyn ConversationStore,
+    query: &SearchQuery,
+    stored: &StoredMessage,
+) -> bool {
     query.matches(&stored.message.content)
         || match text::whole(store, stored).await {
             Ok(whole) => whole.is_some_and(|whole| query.matches(&whole.text)),
@@ -98,7 +102,7 @@ pub(super) fn is_meant(query: &SearchQuery, thread: Option<&str>, stored: &Store
 }
 
 /// Few ranges that cover all of these ascending numbers.
-fn ranges(seqs: &[u64]) -> Vec<RangeInclusive<u64>> {
+pub(super) fn ranges(seqs: &[u64]) -> Vec<RangeInclusive<u64>> {
     let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
     for seq in seqs {
         match ranges.last_mut() {

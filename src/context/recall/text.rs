@@ -5,10 +5,12 @@ use std::io;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
-use crate::store::{ConversationStore, StoredMessage, artifact_references, blocking};
+use crate::store::{
+    ArtifactStore, ConversationStore, StoredMessage, artifact_references, blocking,
+};
 
 /// Bytes of a message's artifacts that are looked at.
-const MOST: usize = 64 << 10;
+pub(super) const MOST: usize = 64 << 10;
 
 /// A message's own text, a line end, and the beginnings of the artifacts that it refers to.
 pub(super) struct WholeText {
@@ -39,17 +41,27 @@ pub(super) async fn whole(
         if room == 0 || whole.artifacts.iter().any(|known| known == id) {
             continue;
         }
-        let Some(contents) = artifacts.open_artifact(id).await? else { continue };
-        if !contents.artifact().is_text() {
-            continue;
-        }
-        let place = contents.artifact().reference();
-        let read = move || contents.lines(1, u64::MAX, room).map_err(|error| failed(error, place));
+        let Some(beginning) = beginning(artifacts, id, room).await? else { continue };
         whole.text.push('\n');
-        whole.text.push_str(&blocking(read).await?.text);
+        whole.text.push_str(&beginning);
         whole.artifacts.push(id.to_owned());
     }
     Ok((!whole.artifacts.is_empty()).then_some(whole))
+}
+
+/// At most so many bytes of an artifact, whole lines; `None` if there is none or it is no text.
+pub(super) async fn beginning(
+    artifacts: &dyn ArtifactStore,
+    id: &str,
+    most: usize,
+) -> Result<Option<Zeroizing<String>>> {
+    let contents = artifacts.open_artifact(id).await?;
+    let Some(contents) = contents.filter(|contents| contents.artifact().is_text()) else {
+        return Ok(None);
+    };
+    let place = contents.artifact().reference();
+    let read = move || contents.lines(1, u64::MAX, most).map_err(|error| failed(error, place));
+    Ok(Some(blocking(read).await?.text))
 }
 
 fn failed(error: io::Error, place: String) -> Error {

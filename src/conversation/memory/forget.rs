@@ -72,7 +72,7 @@ impl Conversation {
     pub async fn forget_planned(&self, plan: &ForgetPlan) -> Result<ForgetReport> {
         let mut state = self.wait().await;
         let forgotten = self.store().forget_planned(plan).await?;
-        state.forget(&plan.numbers().collect::<Vec<_>>());
+        state.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
         Ok(forgotten)
     }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use crate::store::record::profile::{Cost, Profile};
+use crate::store::record::seq_set::SeqSet;
 
 impl Profile {
     /// Gives changed settings their revision. Notes it for what differs from the settings before, unless that came with a
@@ -80,6 +81,17 @@ impl Profile {
         self.clear_metadata();
         (self.title, self.created_at, self.assigned_persona) =
             (name, created, Some(assigned_persona));
+    }
+
+    /// Removes everything that says what the conversation was about, how it was held, and for whom. What keeps deleted things
+    /// from coming back stays.
+    pub(crate) fn reset(&mut self) {
+        self.clear_metadata();
+        self.presets.clear();
+        self.summaries.clear();
+        self.pruned = SeqSet::default();
+        (self.retention, self.rolling_window, self.window_seconds) = (None, None, None);
+        (self.cleared, self.cleared_before) = (None, None);
     }
 
     /// Sets a title that a model derived from the messages.

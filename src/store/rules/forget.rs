@@ -1,11 +1,12 @@
 //! Forgetting: what goes, and carrying it out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::store::record::document::{Document, DocumentId};
+use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::Finding;
 use crate::store::record::profile::Profile;
 use crate::store::record::seq_set::SeqSet;
@@ -83,11 +84,9 @@ async fn forget_once(
     // Also those whose metadata cannot be read now, which are not in the list.
     let artifacts: BTreeSet<&String> = plan.artifacts.iter().chain(refs.moved()).collect();
     delete_artifacts(store, artifacts.into_iter().cloned().collect()).await?;
-    let mut removed: Vec<u64> = [&plan.messages, &plan.originals, &plan.copies, &plan.hidden]
-        .into_iter()
-        .flatten()
-        .copied()
-        .collect();
+    let ForgetPlan { messages, answers, originals, copies, hidden, .. } = &plan;
+    let removed = [messages, answers, originals, copies, hidden].into_iter().flatten();
+    let mut removed: Vec<u64> = removed.copied().collect();
     removed.sort_unstable();
     tracing::info!(removed = removed.len(), "forgot");
     Ok(ForgetReport {
@@ -112,6 +111,40 @@ fn forget_rest(profile: &mut Profile, plan: &ForgetPlan) {
     }
 }
 
+/// How many numbers after a message its answers are looked for.
+const FAR: u64 = 256;
+
+/// The numbers of what follows these messages in their threads, each up to the next message that starts an exchange.
+async fn answers(state: &impl CurrentState, asked: &SeqSet) -> Result<SeqSet> {
+    let last = state.last_seq();
+    let near = asked.ranges().map(|range| *range.start()..=last.min(range.end() + FAR));
+    let near = near.collect::<SeqSet>().without(state.forgotten());
+    // Which threads answer one of them, and its number.
+    let mut answered = HashMap::new();
+    let mut answers = Vec::new();
+    survey(
+        state,
+        &near,
+        UnreadablePolicy::Recorded,
+        &mut |StoredMessage { seq, message, .. }| {
+            let (thread, is_asked) = (&message.thread_id, asked.contains(*seq));
+            match message.starts_exchange() {
+                true if is_asked => _ = answered.insert(thread.clone(), *seq),
+                true => _ = answered.remove(thread),
+                false if is_asked => {}
+                false => {
+                    let question = answered.get(thread);
+                    if question.is_some_and(|question: &u64| question.abs_diff(*seq) <= FAR) {
+                        answers.push(*seq..=*seq);
+                    }
+                }
+            }
+        },
+    )
+    .await?;
+    Ok(answers.into_iter().collect())
+}
+
 /// A plan with what is needed to carry it out.
 pub(crate) struct Prepared {
     pub(crate) plan: ForgetPlan,
@@ -130,6 +163,11 @@ impl Prepared {
     /// If something that may be affected can only be read under another key, by a newer program or at another time.
     pub(crate) async fn of(state: &impl CurrentState, asked: &ForgetRequest) -> Result<Self> {
         let mut plan = ForgetPlan::begin(asked, state.last_seq());
+        match asked {
+            ForgetRequest::Exchanges(_) => plan.answered_by(answers(state, &plan.asked).await?),
+            ForgetRequest::Planned(_, answers) => plan.answered_by(answers.clone()),
+            ForgetRequest::Numbers(_) | ForgetRequest::All => {}
+        }
         let (snapshots, unread) = state.snapshots().await?;
         let forgotten = state.forgotten();
         let mut copies = Copies::of(&snapshots);

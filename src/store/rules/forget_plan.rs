@@ -14,6 +14,10 @@ use crate::store::record::snapshot::Snapshot;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ForgetRequest {
     Numbers(Vec<RangeInclusive<u64>>),
+    /// Messages with the answers to them.
+    Exchanges(Vec<RangeInclusive<u64>>),
+    /// What a plan has named, and which of it are answers.
+    Planned(SeqSet, SeqSet),
     /// The whole conversation.
     All,
 }
@@ -24,6 +28,8 @@ pub(crate) enum ForgetRequest {
 pub struct ForgetPlan {
     /// The requested messages.
     pub messages: Vec<u64>,
+    /// The answers to them, with results of functions, which often repeat what was said.
+    pub answers: Vec<u64>,
     /// Messages of which some of the requested ones are restored copies.
     pub originals: Vec<u64>,
     /// Other copies of the same messages, restored from snapshots.
@@ -50,8 +56,9 @@ pub struct ForgetPlan {
     pub description: bool,
     /// Whether this is a persona conversation, which keeps its name, character and limits.
     pub keeps_context: bool,
-    /// The requested numbers.
+    /// The requested numbers, with those of the answers.
     pub(crate) asked: SeqSet,
+    pub(crate) answering: SeqSet,
     pub(crate) numbers: SeqSet,
     pub(crate) is_whole: bool,
 }
@@ -61,16 +68,32 @@ impl ForgetPlan {
     pub(crate) fn begin(asked: &ForgetRequest, last: u64) -> Self {
         let numbers = match asked {
             ForgetRequest::All => SeqSet::up_to(last),
-            ForgetRequest::Numbers(ranges) => {
+            ForgetRequest::Planned(numbers, _) => numbers.clone(),
+            ForgetRequest::Numbers(ranges) | ForgetRequest::Exchanges(ranges) => {
                 ranges.iter().map(|range| *range.start()..=(*range.end()).min(last)).collect()
             }
         };
         Self { asked: numbers, is_whole: *asked == ForgetRequest::All, ..Self::default() }
     }
 
+    /// Adds the answers to the requested messages.
+    pub(crate) fn answered_by(&mut self, answers: SeqSet) {
+        self.asked.extend(answers.ranges());
+        self.answering = answers;
+    }
+
+    /// This plan for who keeps the answers. What it named is still all that may go.
+    #[must_use]
+    pub fn without_answers(mut self) -> Self {
+        self.asked = self.asked.without(&std::mem::take(&mut self.answering));
+        self.answers.clear();
+        self
+    }
+
     /// Notes a message that goes: asked for, or related to what is.
     pub(crate) fn note(&mut self, stored: &StoredMessage) {
         let place = match stored.message.restored_from() {
+            _ if self.answering.contains(stored.seq) => &mut self.answers,
             _ if self.asked.contains(stored.seq) => &mut self.messages,
             Some(_) => &mut self.copies,
             None => &mut self.originals,
@@ -86,11 +109,10 @@ impl ForgetPlan {
         profile: &Profile,
         snapshots: &[Snapshot],
     ) {
-        for numbers in [&mut self.messages, &mut self.originals, &mut self.copies, &mut self.hidden]
-        {
-            numbers.sort_unstable();
-        }
-        let there: SeqSet = self.messages.iter().map(|number| *number..=*number).collect();
+        let Self { messages, answers, originals, copies, hidden: over, .. } = self;
+        [messages, answers, originals, copies, over].into_iter().for_each(|n| n.sort_unstable());
+        let there = self.messages.iter().chain(&self.answers);
+        let there: SeqSet = there.map(|number| *number..=*number).collect();
         self.lost = self.asked.without(vacant).without(&there).count();
         self.numbers = related.clone();
         self.numbers.extend(hidden.ranges());
@@ -103,7 +125,8 @@ impl ForgetPlan {
 
     /// How many messages go.
     pub fn message_count(&self) -> usize {
-        self.messages.len() + self.originals.len() + self.copies.len() + self.hidden.len()
+        let Self { messages, answers, originals, copies, hidden, .. } = self;
+        [messages, answers, originals, copies, hidden].into_iter().map(Vec::len).sum()
     }
 
     /// Whether there is nothing to forget.
@@ -132,7 +155,7 @@ impl ForgetPlan {
     pub(crate) fn asked(&self) -> ForgetRequest {
         match self.is_whole {
             true => ForgetRequest::All,
-            false => ForgetRequest::Numbers(self.asked.ranges().collect()),
+            false => ForgetRequest::Planned(self.asked.clone(), self.answering.clone()),
         }
     }
 
@@ -270,5 +293,30 @@ mod tests {
         assert!(matches!(refused, Err(Error::MoreThanAnnounced)), "{refused:?}");
         store.forget_all().await.unwrap();
         assert!(store.plan_forget_all().await.unwrap().is_nothing());
+    }
+
+    #[tokio::test]
+    async fn answers_go_with_what_they_answer_in_their_own_thread_and_no_further() {
+        let store = StoreOptions::new(EncryptionKey::generate().unwrap());
+        let store = store.open_in_memory().await.unwrap();
+        let say = async |role, thread: Option<&str>| {
+            let mut message = ChatMessage::at(role, "words", Timestamp::UNIX_EPOCH);
+            message.thread_id = thread.map(str::to_owned);
+            store.append_message(message).await.unwrap();
+        };
+        say(ChatRole::User, None).await;
+        say(ChatRole::Tool, None).await;
+        say(ChatRole::User, Some("hall")).await;
+        say(ChatRole::Assistant, None).await;
+        say(ChatRole::Assistant, Some("hall")).await;
+        say(ChatRole::User, None).await;
+        say(ChatRole::Assistant, None).await;
+        let planned = async |seq| store.plan_forget_exchanges(&[seq..=seq]).await.unwrap();
+        assert_eq!(planned(1).await.answers, [2, 4]);
+        assert_eq!(planned(3).await.answers, [5]);
+        assert!(planned(7).await.answers.is_empty());
+        let kept = planned(6).await.without_answers();
+        assert_eq!(store.forget_planned(&kept).await.unwrap().removed, [6]);
+        assert_eq!(store.forget_planned(&planned(1).await).await.unwrap().removed, [1, 2, 4]);
     }
 }

@@ -125,7 +125,7 @@ fn purge(parent: &dyn Directory) -> Result<()> {
     parent.remove_folder(REMOVED)
 }
 
-fn empty(folder: &dyn Directory) -> Result<()> {
+pub(crate) fn empty(folder: &dyn Directory) -> Result<()> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     folder.list(&mut |name, kind| {
         let Ok(name) = str::from_utf8(name) else { return };

@@ -309,23 +309,21 @@ impl Chat {
         }
         let seqs: Vec<RangeInclusive<u64>> =
             exchange.iter().map(|stored| stored.seq..=stored.seq).collect();
-        let forgotten = if sure {
-            self.conversation.forget(&seqs).await?
-        } else {
-            loop {
-                let plan = self.store.plan_forget(&seqs).await?;
+        let forgotten = loop {
+            let plan = self.store.plan_forget_exchanges(&seqs).await?;
+            if !sure {
                 announce::show(&self.store, &plan).await?;
                 let question = format!("Really {}? [y/N] ", announce::deed("", &plan));
                 if !self.confirmed(&question).await? {
                     output::note("nothing was deleted");
                     return Ok(());
                 }
-                match self.conversation.forget_planned(&plan).await {
-                    Err(Error::MoreThanAnnounced) => {
-                        output::note("the conversation has changed meanwhile");
-                    }
-                    forgotten => break forgotten?,
+            }
+            match self.conversation.forget_planned(&plan).await {
+                Err(Error::MoreThanAnnounced) => {
+                    output::note("the conversation has changed meanwhile");
                 }
+                forgotten => break forgotten?,
             }
         };
         announce::done(&forgotten);

@@ -1,48 +1,82 @@
 //! `sottovoce forget`
 
 pub(crate) mod announce;
+mod elsewhere;
+mod everything;
+mod everywhere;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::Arc;
 
+use sottovoce::context::recall::{Recall, Selection};
 use sottovoce::store::{ForgetReport, merged_ranges};
 use sottovoce::{ConversationStore, Error, FileConversationStore, Scope};
 
+use crate::cmd::search;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
 Examples:
-  sottovoce forget --last         the newest message, after a question
-  sottovoce forget 7 12-15        these messages
-  sottovoce forget 7 --yes        without a question, for scripts
-  sottovoce --scope dm/ann forget --all";
+  sottovoce forget 7                          message 7 and the answer to it
+  sottovoce forget 7 --only                   message 7 alone
+  sottovoce forget --on 2026-11-20            what was said on that day
+  sottovoce forget --matching \"oat milk\"     what `sottovoce search` finds
+  sottovoce forget --speaker Anna --everywhere
+  sottovoce --user anna forget --everywhere   what Anna said, in every conversation
+  sottovoce --user anna forget --all          the conversation dm/anna
+  sottovoce forget --everything               the whole store";
 
 /// Deletes messages permanently
 ///
-/// Shows everything that will be deleted, and asks first. A range means the messages in it at that time. The deletion
-/// is recorded, so that `verify` reports no gap, and restoring a backup does not bring the messages back. Copies made
+/// Shows everything that will be deleted, and asks first. The answers to a message go with it, unless --only is given,
+/// because they often repeat it. A range means the messages in it at that time. The deletion is recorded, so that `verify` reports no gap, and restoring a backup does not bring the messages back. Copies made
 /// elsewhere stay. Within the conversation, restored copies are deleted with their originals and the other way round.
 /// Both are removed from snapshots, and summaries made from them are deleted. A number that `verify` reports as
 /// missing can be recorded as deleted by naming it alone.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Numbers as `tail` shows them: 7, or 3-9
-    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all"])]
+    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all", "everything", "speaker", "on", "matching", "everywhere"])]
     numbers: Vec<RangeInclusive<u64>>,
 
-    /// The newest message
+    /// The newest exchange; with --only, the newest message
     #[arg(long, conflicts_with = "numbers")]
     last: bool,
 
-    /// The whole conversation with its snapshots, artifacts, settings and folder; with --thread, all messages of that
-    /// thread. A context keeps its name, its personality and its limits
+    /// What this person said: messages with this speaker, and the person's own conversations
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["numbers", "last"])]
+    speaker: Option<String>,
+
+    /// What was said on this day, such as 2026-11-20
+    #[arg(long, value_name = "DAY", conflicts_with_all = ["numbers", "last", "speaker"])]
+    on: Option<jiff::civil::Date>,
+
+    /// What `sottovoce search` finds with these words and filters
+    #[arg(long, value_name = "WORDS", conflicts_with_all = ["numbers", "last", "speaker", "on"])]
+    matching: Option<String>,
+
+    /// That in every conversation; with --user alone, what that person said
     #[arg(long, conflicts_with_all = ["numbers", "last"])]
+    everywhere: bool,
+
+    /// Exactly what was named, without the answers to it
+    #[arg(long, conflicts_with = "all")]
+    only: bool,
+
+    /// All of this one conversation with its snapshots, artifacts, settings and folder; with --thread, all messages of that
+    /// thread. A context keeps its name, its personality and its limits. --everything means all conversations
+    #[arg(long, conflicts_with_all = ["numbers", "last", "speaker", "on", "matching", "everywhere"])]
     all: bool,
+
+    /// The whole store: every conversation and context, your presets, and the backups that the store has made. Asks for
+    /// the words "forget everything", and says what lies elsewhere
+    #[arg(long, conflicts_with_all = ["numbers", "last", "all", "only", "speaker", "on", "matching", "everywhere"])]
+    everything: bool,
 
     /// Does not ask
     #[arg(long, short)]
@@ -63,7 +97,19 @@ pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
 }
 
 pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
+    if args.everything {
+        return everything::run(session, args.yes).await;
+    }
+    let by = selection(session, &args)?;
     let store = session.store().await?;
+    if args.everywhere {
+        let help = "say whose or which: --user, --speaker, --on or --matching";
+        let by = by.ok_or_else(|| Failure::input("everywhere alone is everything", help))?;
+        return everywhere::run(session, &by, args.only, args.yes).await;
+    }
+    if let Some(by) = by {
+        args.numbers = Recall::new(Arc::new(store.clone())).selected(&by).await?;
+    }
     if args.all {
         return forget_whole(session, store, args.yes).await;
     }
@@ -72,7 +118,16 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
             None => store.read_tail(1).await?.messages,
             thread => store.read_thread(thread, 1).await?.messages,
         };
-        args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
+        let mut first = newest.into_iter().next();
+        if let Some(newest) = first.take_if(|_| !args.only) {
+            let conversation = session.conversation(Arc::new(store.clone()))?;
+            let conversation = match &newest.message.thread_id {
+                Some(thread) => conversation.in_thread(thread),
+                None => conversation,
+            };
+            first = conversation.last_exchange().await?.into_iter().next();
+        }
+        args.numbers = first.iter().map(|stored| stored.seq..=stored.seq).collect();
     }
     let (found, lost) = find(&store, args.numbers, session.thread.as_deref()).await?;
     if found.is_empty() && lost.is_empty() {
@@ -86,8 +141,8 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     }
     // Exactly these messages, even if the range has grown since.
     let numbers = merged_ranges(found.union(&lost).map(|number| *number..=*number));
-    let Some(forgotten) = forget_if_sure(session, &store, Some(&numbers), "", args.yes).await?
-    else {
+    let asked = Some((&*numbers, !args.only));
+    let Some(forgotten) = forget_if_sure(session, &store, asked, "", args.yes).await? else {
         return Ok(Exit::Done);
     };
     let nothing =
@@ -104,38 +159,61 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Forgets these numbers, or all, as announced after the user confirms; `None` if the user does not. `whose` stands
-/// before the number of messages if they are not listed.
+/// What is meant, if it is not said by number.
+fn selection(session: &Session, args: &Args) -> Result<Option<Selection>, Failure> {
+    Ok(match (&args.speaker, args.on, &args.matching, &session.scope) {
+        (Some(name), ..) => Some(Selection::Person(name.clone())),
+        (_, Some(day), ..) => Some(Selection::Day(day, session.clock().now().time_zone().clone())),
+        (_, _, Some(words), _) => {
+            Some(Selection::Found(search::parsed(std::slice::from_ref(words))?))
+        }
+        (_, _, _, Scope::Dm { user }) if args.everywhere => Some(Selection::Person(user.clone())),
+        _ => None,
+    })
+}
+
+/// Forgets these numbers, also the answers to them if that is asked for, or all, as announced after the user confirms;
+/// `None` if the user does not. `whose` stands before the number of messages if they are not listed.
 async fn forget_if_sure(
     session: &Session,
     store: &FileConversationStore,
-    numbers: Option<&[RangeInclusive<u64>]>,
+    asked: Option<(&[RangeInclusive<u64>], bool)>,
     whose: &str,
     yes: bool,
 ) -> Result<Option<ForgetReport>, Failure> {
-    if yes {
-        return Ok(Some(match numbers {
-            Some(numbers) => store.forget(numbers).await?,
-            None => store.forget_all().await?,
-        }));
-    }
     loop {
-        let plan = match numbers {
-            Some(numbers) => store.plan_forget(numbers).await?,
+        let plan = match asked {
+            Some((numbers, true)) => store.plan_forget_exchanges(numbers).await?,
+            Some((numbers, false)) => store.plan_forget(numbers).await?,
+            None if yes => return Ok(Some(store.forget_all().await?)),
             None => store.plan_forget_all().await?,
         };
         let deed = announce::deed(whose, &plan);
-        let show = async || match whose.is_empty() {
-            true => announce::show(store, &plan).await,
-            false => Ok(()),
+        let same = match whose.is_empty() && !session.json {
+            true => elsewhere::found(session, store, &plan).await,
+            false => None,
+        };
+        let show = async || {
+            if whose.is_empty() {
+                announce::show(store, &plan).await?;
+            }
+            same.iter().for_each(|same| output::note(same));
+            if !plan.answers.is_empty() {
+                output::note("--only leaves the answers");
+            }
+            Ok(())
         };
         let question = format!("Really {deed}?");
-        if !session.agrees(false, &deed, &question, "nothing was deleted", show).await? {
+        if !session.agrees(yes, &deed, &question, "nothing was deleted", show).await? {
             return Ok(None);
         }
         match store.forget_planned(&plan).await {
+            Err(Error::MoreThanAnnounced) if yes => {}
             Err(Error::MoreThanAnnounced) => output::note("the conversation has changed meanwhile"),
-            forgotten => return Ok(Some(forgotten?)),
+            forgotten => {
+                same.iter().filter(|_| yes).for_each(|same| output::note(same));
+                return Ok(Some(forgotten?));
+            }
         }
     }
 }
@@ -163,13 +241,13 @@ async fn find(
     Ok((found, lost))
 }
 
-/// How many numbers one read covers.
-const STEP: u64 = 4096;
-
 async fn forget_whole(session: &Session, store: FileConversationStore, yes: bool) -> Outcome {
     let numbers = match &session.thread {
         None => None,
-        Some(thread) => Some(numbers_of(&store, thread).await?),
+        Some(thread) => {
+            let by = Selection::Thread(thread.clone());
+            Some(Recall::new(Arc::new(store.clone())).selected(&by).await?)
+        }
     };
     let nothing = match &numbers {
         None => {
@@ -187,7 +265,8 @@ async fn forget_whole(session: &Session, store: FileConversationStore, yes: bool
         ));
     }
     let whose = format!("{}, ", place(session));
-    let forgotten = forget_if_sure(session, &store, numbers.as_deref(), &whose, yes).await?;
+    let asked = numbers.as_deref().map(|numbers| (numbers, false));
+    let forgotten = forget_if_sure(session, &store, asked, &whose, yes).await?;
     let Some(forgotten) = forgotten else { return Ok(Exit::Done) };
     let is_whole = forgotten.plan.is_whole() && !forgotten.plan.keeps_context;
     let is_folder_gone = is_whole && store.remove_forgotten().await?;
@@ -231,22 +310,6 @@ fn left_in(folder: &Path) -> Vec<String> {
         names.filter(|name| !is_usual(name)).map(|name| output::one_line(&name)).collect();
     names.sort();
     names
-}
-
-/// The numbers of a thread's messages.
-async fn numbers_of(
-    store: &FileConversationStore,
-    thread: &str,
-) -> Result<Vec<std::ops::RangeInclusive<u64>>, Failure> {
-    let last = store.read_tail(0).await?.last_seq;
-    let mut numbers = Vec::new();
-    for first in (1..=last).step_by(STEP as usize) {
-        let reading = store.read_seqs(first..=last.min(first + STEP - 1)).await?;
-        let said = reading.messages.iter();
-        let said = said.filter(|stored| stored.message.thread_id.as_deref() == Some(thread));
-        numbers.extend(said.map(|stored| stored.seq..=stored.seq));
-    }
-    Ok(merged_ranges(numbers))
 }
 
 fn place(session: &Session) -> String {

@@ -157,18 +157,6 @@ fn of_fact(fact: Fact) -> Check {
     Check::new(fact.about, state, fact.what, fact.commands)
 }
 
-async fn facts(open: Arc<OpenConversations>) -> Vec<Check> {
-    match Holdings::of(&open).await {
-        Ok(holdings) => holdings.facts(&open).into_iter().map(of_fact).collect(),
-        Err(error) => vec![Check::new("Error", CheckState::Bad, with_causes(&error), None)],
-    }
-}
-
-fn of_fact(fact: Fact) -> Check {
-    let state = if fact.is_warning { CheckState::Warn } else { CheckState::Good };
-    Check::new(fact.about, state, fact.what, fact.commands)
-}
-
 fn failure(error: &PageError) -> Failure {
     let help = match error {
         PageError::Unprotected { .. } => {

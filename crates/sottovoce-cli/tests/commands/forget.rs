@@ -134,3 +134,75 @@ fn forgetting_everything_said_in_a_context_keeps_its_personality() {
     check();
     assert_eq!(code(&home.run(&["verify", "--all"])), 0);
 }
+
+#[test]
+fn the_answer_that_repeats_a_secret_goes_with_it_unless_only_the_named_is_meant() {
+    let home = Home::new();
+    let exchange = || {
+        home.keep(&["My bank PIN is 4711."]);
+        home.run(&["append", "--role", "assistant", "Noted: your bank PIN is 4711."]);
+    };
+    exchange();
+    home.keep(&["And what is for lunch?"]);
+    let said = err(&home.run(&["forget", "1"]));
+    assert!(said.contains("delete 2 messages (1 asked for, 1 answer) for ever"), "{said}");
+    let only = err(&home.run(&["forget", "1", "--only"]));
+    assert!(only.contains("delete 1 message for ever"), "{only}");
+    let done = home.run(&["forget", "1", "--yes"]);
+    assert!(err(&done).contains("deleted 2 messages for ever (1 asked for, 1 answer)"));
+    assert_eq!(home.words(), ["And what is for lunch?"]);
+    exchange();
+    let done = rows(&home.run(&["forget", "--last", "--yes", "--json"])).remove(0);
+    assert_eq!((&done["asked"], &done["answers"]), (&1.into(), &1.into()));
+    exchange();
+    assert_eq!(code(&home.run(&["forget", "--last", "--only", "--yes"])), 0);
+    assert_eq!(home.words(), ["And what is for lunch?", "My bank PIN is 4711."]);
+}
+
+#[test]
+fn what_else_holds_the_same_words_is_said_by_place_and_count() {
+    let home = Home::new();
+    home.keep(&["My bank PIN is 4711.", "Tomorrow it rains."]);
+    home.run(&["--user", "ann", "append", "-r", "user", "Tell nobody: 4711."]);
+    home.run(&["--user", "ann", "append", "-r", "assistant", "I keep 4711 to myself."]);
+    home.run(&["--user", "ben", "append", "-r", "user", "I have 47110 stamps."]);
+    home.keep(&["Was it 4711?"]);
+    home.run(&["snapshot", "save"]);
+    let forgotten = home.run(&["forget", "1", "--yes"]);
+    let said = err(&forgotten);
+    assert!(said.contains("2 messages in dm/ann") && !said.contains("dm/ben"), "{said}");
+    assert!(said.contains("1 message here, 1 snapshot here"), "{said}");
+    assert!(said.contains("`sottovoce search --all 4711`"), "{said}");
+    let silent = home.run(&["forget", "2", "--yes"]);
+    assert!(!err(&silent).contains("elsewhere"), "{}", err(&silent));
+}
+
+#[test]
+fn a_day_a_search_and_a_person_are_forgotten_here_or_everywhere() {
+    let home = Home::new();
+    let say = |whose: &[&str], more: &[&str]| {
+        let said = home.run(&[whose, &["append", "-r", "user"], more].concat());
+        assert_eq!(code(&said), 0, "{}", err(&said));
+    };
+    say(&[], &["--at", "2026-11-20T12:00:00Z", "on that day"]);
+    say(&[], &["about leeks"]);
+    say(&["--user", "anna"], &["I am at home"]);
+    say(&["--room", "hall"], &["leeks again"]);
+    say(&["--room", "hall"], &["--metadata", "speaker=Anna", "I am in the hall"]);
+    say(&["--room", "hall"], &["--metadata", "speaker=Ben", "So am I"]);
+    assert_eq!(code(&home.run(&["forget", "--on", "2026-11-20", "--yes"])), 0);
+    assert_eq!(home.words(), ["about leeks"]);
+    let asked = home.run(&["forget", "--matching", "leeks", "--everywhere"]);
+    assert_eq!(code(&asked), 2);
+    assert!(err(&asked).contains("delete 2 messages in 2 conversations"), "{}", err(&asked));
+    assert_eq!(code(&home.run(&["forget", "--matching", "leeks", "--yes"])), 0);
+    assert!(home.words().is_empty());
+    let gone = home.run(&["--user", "anna", "forget", "--everywhere", "--yes"]);
+    assert_eq!(code(&gone), 0, "{}", err(&gone));
+    let left = home.run(&["search", "--all", "home"]);
+    assert_eq!(code(&left), 3, "{}", out(&left));
+    let hall = rows(&home.run(&["--room", "hall", "tail", "--json"]));
+    let hall: Vec<_> = hall.iter().map(|row| row["content"].as_str().unwrap()).collect();
+    assert_eq!(hall, ["leeks again", "So am I"]);
+    assert_eq!(code(&home.run(&["forget", "--everywhere"])), 2);
+}

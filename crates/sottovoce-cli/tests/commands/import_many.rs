@@ -148,7 +148,7 @@ fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
     assert_eq!(call["toolCalls"][0]["name"], "create_reminder");
     assert_eq!(call["threadId"], "4");
 
-    home.run(&["--scope", "named/mira", "forget", "--yes", "1"]);
+    home.run(&["--scope", "named/mira", "forget", "--yes", "--only", "1"]);
     let again = import(&home, &["import", "chorus", &folder]);
     assert!(
         out(&again)

@@ -25,6 +25,7 @@ mod doctor;
 mod doctor_fix;
 mod documented;
 mod forget;
+mod forget_everything;
 mod help;
 mod import;
 mod import_many;

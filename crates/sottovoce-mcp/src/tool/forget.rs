@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::ConversationStore;
+use sottovoce::store::ForgetPlan;
 
 use super::conversation_manage::Along;
 use super::{Effect, arguments, define, json};
@@ -26,6 +27,8 @@ struct Arguments {
     scope: String,
     /// False shows what would be deleted; true deletes it for good. Show it to the person first.
     confirmed: bool,
+    /// True leaves the answers to these messages, which go with them otherwise.
+    only: Option<bool>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -59,7 +62,7 @@ pub(super) fn tool() -> Tool {
     define::<Arguments, Output>(
         NAME,
         "Forget messages",
-        "Deletes messages for good, with their copies, summaries and search index. Call it with confirmed: false first, tell \
+        "Deletes messages for good, with the answers to them, their copies, summaries and search index. Call it with confirmed: false first, tell \
 the person what would go, and then with confirmed: true.",
         Effect::Deletes,
     )
@@ -79,12 +82,22 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     let target = hub.target(&given.scope).await?;
     let store = hub.store(&target).await?;
     let ids = |seqs: &[u64]| seqs.iter().map(|seq| message_id(*seq)).collect::<Vec<_>>();
+    let plan = match given.only {
+        Some(true) => store.plan_forget(&seqs).await?,
+        _ => store.plan_forget_exchanges(&seqs).await?,
+    };
+    let named = |plan: &ForgetPlan| [&*plan.messages, &*plan.answers].concat();
     if !given.confirmed {
-        let plan = store.plan_forget(&seqs).await?;
-        let message = format!("would be deleted for good: {}", counted(plan.message_count()));
-        let ids = ids(&plan.messages);
-        let mut messages = Vec::new();
-        for seq in plan.messages {
+        let mut message = format!("would be deleted for good: {}", counted(plan.message_count()));
+        let index = hub.index(&target).await?;
+        let words = index.telling_words(&plan).await?;
+        let others = index.same_words(&words, &plan).await?.messages;
+        if others > 0 {
+            message +=
+                &format!("; {others} more of this conversation have the same words, and stay");
+        }
+        let (ids, mut messages) = (ids(&named(&plan)), Vec::new());
+        for seq in named(&plan) {
             let read = store.read_seqs(seq..=seq).await?.messages;
             messages.extend(read.iter().map(|stored| Said {
                 id: message_id(seq),
@@ -93,12 +106,15 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         }
         return json(&Output { success: true, message, ids, messages, along: None });
     }
-    let forgotten = hub.forget(&target, &seqs).await?;
+    let forgotten = match hub.conversations.known(&target.scope) {
+        Some(conversation) => conversation.forget_planned(&plan).await?,
+        None => store.forget_planned(&plan).await?,
+    };
     publish_context(hub, &target.id);
     json(&Output {
         success: true,
         message: format!("deleted for good: {}", counted(forgotten.removed.len())),
-        ids: ids(&forgotten.plan.messages),
+        ids: ids(&named(&forgotten.plan)),
         messages: Vec::new(),
         along: Some(Along::of(&forgotten)),
     })

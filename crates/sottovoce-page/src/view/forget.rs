@@ -15,7 +15,7 @@ use crate::english as en;
 use crate::failure::Failure;
 use crate::html::{
     BESIDE, Marks, Place, ROOM, Shell, article, counted, date, fitting, layout, local, moment,
-    one_line,
+    name, one_line,
 };
 use crate::later;
 use crate::link;
@@ -91,7 +91,7 @@ pub(crate) async fn plan(room: Room, body: Bytes) -> Result<Response, Failure> {
     let rest = async move {
         let selected = Selection::read(&body).find(&room).await?;
         let planned = match &selected {
-            Selected::Numbers(numbers) => room.store.plan_forget(numbers).await?,
+            Selected::Numbers(numbers) => room.store.plan_forget_exchanges(numbers).await?,
             Selected::Whole => room.store.plan_forget_all().await?,
         };
         announce(&room, planned, None).await
@@ -111,11 +111,12 @@ async fn announce(
         @if let Some(notice) = notice { p.failure role="alert" { (notice) } }
         (list(&plan))
         h2 { (en::WHAT_STAYS) }
-        ul { li { (en::STAYS_BACKUPS) } li { (en::STAYS_ELSEWHERE) } @if plan.is_whole() && plan.keeps_context { li { (en::STAYS_CONTEXT) } } }
+        ul { @for same in &same_words(room, &plan).await? { (same) } li { (en::STAYS_BACKUPS) } li { (en::STAYS_ELSEWHERE) } @if plan.is_whole() && plan.keeps_context { li { (en::STAYS_CONTEXT) } } }
         (shown(room, &plan).await?)
         (export_forms(room))
         form.confirm method="post" action=(link::of("forgotten", &room.scope)) {
             (room.here.visit.csrf_field())
+            @if !plan.answers.is_empty() { div { label.check { input type="checkbox" name="answers" value="yes" checked; (en::ANSWERS_TOO) " (" (counted(plan.answers.len() as u64, en::MESSAGES)) ")" } } }
             input type="hidden" name="plan" value=(room.here.app.announced.keep(&room.scope, Plan::Forget(plan)));
             label.check { input type="checkbox" name="sure" value="yes" required; (en::I_AM_SURE) }
             div.actions {
@@ -126,10 +127,48 @@ async fn announce(
     })
 }
 
+/// Where the same words stand besides what goes, by conversation.
+async fn same_words(room: &Room, plan: &ForgetPlan) -> Result<Vec<Markup>, Failure> {
+    let words = room.conversation.index().telling_words(plan).await?;
+    let Some(first) = words.words().next() else { return Ok(Vec::new()) };
+    let mut places = Vec::new();
+    for scope in room.here.scopes()? {
+        let nothing = ForgetPlan::default();
+        // Search and Health say what is wrong with one that does not open.
+        let Ok(other) = Room::open(room.here.clone(), scope.clone()).await else { continue };
+        let is_own = scope == room.scope;
+        let index = other.conversation.index();
+        let looked = index.same_words(&words, if is_own { plan } else { &nothing }).await;
+        index.save_in_background();
+        let Ok(same) = looked else { continue };
+        let backups = match same.messages {
+            1.. if !is_own => other.store.daily_backups().await?.len() as u64,
+            _ => 0,
+        };
+        let kinds = [
+            (same.messages, en::MESSAGES),
+            (same.summaries as u64, en::SUMMARIES),
+            (same.snapshots as u64, en::SNAPSHOTS),
+            (same.artifacts as u64, en::ARTIFACTS_COUNTED),
+            (backups, en::BACKUPS_COUNTED),
+        ];
+        let kinds = kinds.iter().filter(|(count, _)| *count > 0);
+        let kinds: Vec<String> = kinds.map(|(count, what)| counted(*count, *what)).collect();
+        if !kinds.is_empty() {
+            places.push(html! {
+                li { (kinds.join(", ")) " " (en::WITH_THE_SAME_WORDS) " "
+                    a href=(link::query_of("/search", &[("q", first), ("of", &scope.to_string())])) { bdi { (name(&scope, None)) } } }
+            });
+        }
+    }
+    Ok(fitting(BESIDE, &places, Clone::clone).shown)
+}
+
 /// What goes, by kind.
 fn list(plan: &ForgetPlan) -> Markup {
     let rows = [
         (plan.messages.len() as u64, en::MESSAGES, en::GOES_ASKED),
+        (plan.answers.len() as u64, en::MESSAGES, en::GOES_ANSWERS),
         (plan.originals.len() as u64, en::MESSAGES, en::GOES_ORIGINALS),
         (plan.copies.len() as u64, en::MESSAGES, en::GOES_COPIES),
         (plan.hidden.len() as u64, en::MESSAGES, en::GOES_HIDDEN),
@@ -153,13 +192,14 @@ fn list(plan: &ForgetPlan) -> Markup {
 
 /// The messages that go, as far as they fit on the page.
 async fn shown(room: &Room, plan: &ForgetPlan) -> Result<Markup, Failure> {
-    let all = plan.messages.iter().chain(&plan.originals).chain(&plan.copies);
-    let first: Vec<_> = all.take(SHOWN).map(|number| *number..=*number).collect();
+    let ForgetPlan { messages, answers, originals, copies, .. } = plan;
+    let all = || [messages, answers, originals, copies].into_iter().flatten();
+    let first: Vec<_> = all().take(SHOWN).map(|number| *number..=*number).collect();
     let mut messages = Vec::new();
     for numbers in merged_ranges(first) {
         messages.extend(room.store.read_seqs(numbers).await?.messages);
     }
-    let total = (plan.messages.len() + plan.originals.len() + plan.copies.len()) as u64;
+    let total = all().count() as u64;
     let zone = room.zone();
     let mut before = None;
     let messages = fitting(ROOM, &messages, |stored| {
@@ -186,6 +226,8 @@ pub(crate) struct Agreed {
     plan: u64,
     #[serde(default)]
     sure: String,
+    #[serde(default)]
+    answers: String,
 }
 
 /// Does what was announced, and nothing else.
@@ -196,6 +238,7 @@ pub(crate) async fn carry_out(room: Room, Form(agreed): Form<Agreed>) -> Result<
     if agreed.sure != "yes" {
         return Err(Failure::wrong(en::NOT_SURE, en::PLAN_AGAIN));
     }
+    let plan = if agreed.answers == "yes" { plan } else { plan.without_answers() };
     match room.conversation.forget_planned(&plan).await {
         // Somebody else has changed the conversation since. The owner sees what would go now.
         Err(Error::MoreThanAnnounced) => {
@@ -203,7 +246,7 @@ pub(crate) async fn carry_out(room: Room, Form(agreed): Form<Agreed>) -> Result<
                 || plan.messages.iter().map(|number| *number..=*number).collect::<Vec<_>>();
             let again = match plan.is_whole() {
                 true => room.store.plan_forget_all().await?,
-                false => room.store.plan_forget(&numbers()).await?,
+                false => room.store.plan_forget_exchanges(&numbers()).await?,
             };
             let anew = announce(&room, again, Some(en::CHANGED_MEANWHILE)).await?;
             Ok(page(&room, &html! { h1 { (en::WHAT_WILL_GO) } (anew) }))

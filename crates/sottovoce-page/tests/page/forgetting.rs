@@ -177,3 +177,32 @@ async fn a_plan_whose_messages_another_program_has_forgotten_meanwhile_says_so()
     assert!(!done.text.contains("folder") && !done.text.contains("Deleted"), "{}", done.text);
     assert_eq!(store.read_tail(9).await.unwrap().messages.len(), 2);
 }
+
+#[tokio::test]
+async fn answers_go_along_while_their_box_is_ticked_and_what_has_the_same_words_is_shown() {
+    let served = Served::start().await;
+    let store = served.say(named("kitchen"), &["My PIN is 4711."]).await;
+    let answer = |words: &str| {
+        let at = "2025-08-26T12:00:00Z".parse().unwrap();
+        sottovoce::ChatMessage::at(sottovoce::ChatRole::Assistant, words, at)
+    };
+    store.append_message(answer("Noted: 4711.")).await.unwrap();
+    served.say(named("hall"), &["Was it 4711?", "Or 47110?"]).await;
+    let browser = served.enter().await;
+    let numbers = [("what", "numbers"), ("numbers", "1")];
+    let planned = browser.post("/forget/named/kitchen", &numbers).await;
+    assert!(planned.text.contains("name=\"answers\" value=\"yes\" checked"), "{}", planned.text);
+    assert!(planned.text.contains("1 message with the same words, in"), "{}", planned.text);
+    let plan = planned.field("plan");
+    browser.post("/forgotten/named/kitchen", &[("plan", &plan), ("sure", "yes")]).await;
+    let left = store.read_tail(9).await.unwrap().messages;
+    assert_eq!(left[0].message.content, "Noted: 4711.", "the box was not ticked");
+    store.forget(&[2..=2]).await.unwrap();
+    let store = served.say(named("kitchen"), &["My PIN is 4711."]).await;
+    store.append_message(answer("Noted: 4711.")).await.unwrap();
+    let picked = [("what", "found"), ("q", "PIN")];
+    let plan = browser.post("/forget/named/kitchen", &picked).await.field("plan");
+    let ticked = [("plan", &*plan), ("sure", "yes"), ("answers", "yes")];
+    browser.post("/forgotten/named/kitchen", &ticked).await;
+    assert!(store.read_tail(9).await.unwrap().messages.is_empty());
+}

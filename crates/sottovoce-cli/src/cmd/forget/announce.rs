@@ -34,6 +34,7 @@ pub(crate) fn kinds(plan: &ForgetPlan) -> String {
     let originals = if plan.originals.len() == 1 { "original" } else { "originals" };
     let kinds = [
         (plan.messages.len(), "asked for"),
+        (plan.answers.len(), if plan.answers.len() == 1 { "answer" } else { "answers" }),
         (plan.originals.len(), originals),
         (plan.copies.len(), copies),
         (plan.hidden.len(), "over the limits"),
@@ -82,7 +83,9 @@ fn summaries(plan: &ForgetPlan) -> String {
 /// Shows every message that will be deleted, unless it must not be shown.
 pub(crate) async fn show(store: &FileConversationStore, plan: &ForgetPlan) -> Result<(), Failure> {
     messages(store, &plan.messages).await?;
+    let (one, many) = ("and the answer to it:", "and the answers to that:");
     for (numbers, heading) in [
+        (&plan.answers, if plan.message_count() == 2 { one } else { many }),
         (&plan.originals, "and what these are restored copies of:"),
         (&plan.copies, "and what was restored of the same from snapshots:"),
     ] {
@@ -151,7 +154,7 @@ pub(crate) fn json(forgotten: &ForgetReport) -> io::Result<()> {
         // How many numbers are newly recorded as deleted, with or without a message.
         "numbers": forgotten.numbers, "removed": forgotten.removed,
         // How many messages were asked for, and how many others there are by reason.
-        "asked": plan.messages.len(), "originals": plan.originals.len(),
+        "asked": plan.messages.len(), "answers": plan.answers.len(), "originals": plan.originals.len(),
         "copies": plan.copies.len(), "overLimits": plan.hidden.len(),
         // How many snapshots were changed and deleted.
         "snapshots": forgotten.snapshots, "snapshotsDeleted": plan.deleted_snapshots.len(),

@@ -4,17 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use jiff::civil::Date;
-use sottovoce::context::recall::SearchQuery;
+use sottovoce::context::recall::{SearchQuery, Selection as By};
 use sottovoce::store::merged_ranges;
-use sottovoce::{ConversationStore, Result, StoredMessage};
+use sottovoce::{ConversationStore, Result};
 
 use crate::english as en;
 use crate::failure::Failure;
 use crate::room::Room;
 use crate::view::search::not_understood;
 
-/// How many numbers one read covers.
-const STEP: u64 = 4096;
 /// Among how many of the newest messages speakers are looked for.
 const SPEAKERS: usize = 256;
 
@@ -58,20 +56,16 @@ impl Selection {
             "day" => {
                 let wrong = || Failure::wrong(en::NOT_A_DAY, en::WRITE_A_DAY);
                 let day: Date = self.day.parse().map_err(|_| wrong())?;
-                self.of_day(room, day).await?
+                Self::meant(room, By::Day(day, room.zone())).await?
             }
             "person" if !self.speaker.is_empty() => {
-                let is_meant = |stored: &StoredMessage| {
-                    stored.message.speaker().unwrap_or_default() == self.speaker
-                };
-                all(room, is_meant).await?
+                Self::meant(room, By::Person(self.speaker.clone())).await?
             }
             "found" => {
                 let query = SearchQuery::parse(&self.query).map_err(|unknown| {
                     Failure::wrong(not_understood(&unknown), en::WRITE_A_SEARCH)
                 })?;
-                let found = room.conversation.index().search(&query, None, usize::MAX).await?;
-                found.hits.iter().map(|stored| stored.seq..=stored.seq).collect()
+                Self::meant(room, By::Found(query)).await?
             }
             "whole" => return Ok(Selected::Whole),
             _ => return Err(Failure::wrong(en::NOTHING_SELECTED, en::SELECT_SOMETHING)),
@@ -88,30 +82,9 @@ impl Selection {
         }
     }
 
-    /// The messages that were said on a day of this machine's calendar.
-    async fn of_day(&self, room: &Room, day: Date) -> Result<Vec<RangeInclusive<u64>>> {
-        let zone = room.zone();
-        let invalid = |_| sottovoce::Error::InvalidMessage { reason: "there is no such day" };
-        let start = day.to_zoned(zone.clone()).map_err(invalid)?.timestamp();
-        let end = day.tomorrow().and_then(|day| day.to_zoned(zone)).map_err(invalid)?.timestamp();
-        let read = room.store.read_times(start..end).await?;
-        Ok(read.messages.iter().map(|stored| stored.seq..=stored.seq).collect())
+    async fn meant(room: &Room, by: By) -> Result<Vec<RangeInclusive<u64>>> {
+        room.conversation.index().selected(&by).await
     }
-}
-
-/// The numbers of all messages that are meant.
-async fn all(
-    room: &Room,
-    is_meant: impl Fn(&StoredMessage) -> bool,
-) -> Result<Vec<RangeInclusive<u64>>> {
-    let last = room.store.read_tail(0).await?.last_seq;
-    let mut numbers = Vec::new();
-    for first in (1..=last).step_by(STEP as usize) {
-        let read = room.store.read_seqs(first..=last.min(first + STEP - 1)).await?;
-        let meant = read.messages.iter().filter(|stored| is_meant(stored));
-        numbers.extend(meant.map(|stored| stored.seq..=stored.seq));
-    }
-    Ok(numbers)
 }
 
 /// The speakers of the newest messages, for the owner to choose from.

@@ -1,0 +1,65 @@
+//! Deletes what a conversation's folder holds after everything in it was forgotten: what a repair set aside, and what does not open.
+
+use std::sync::Arc;
+
+use crate::directory::{Directory, EntryKind, LOCK};
+use crate::error::Result;
+use crate::store::read::tail::Tail;
+use crate::store::record::layout::QUARANTINE;
+use crate::store::record::seq_set::SeqSet;
+use crate::store::write::Writer;
+use crate::store::write::removal::empty;
+
+impl Writer {
+    /// Sweeps the folder. What was said since it was forgotten stays, and so do files of no known name.
+    pub(crate) fn sweep(&mut self) -> Result<()> {
+        self.locked(|committer, tail, _| {
+            let folder = committer.folder;
+            let listing = folder.list()?;
+            let gone = listing.names.iter().filter(|name| !name.is_forget());
+            for name in gone.filter(|name| tail.erased.contains(name.seq)) {
+                folder.directory.remove(&name.to_string())?;
+            }
+            for pack in &listing.packs {
+                let seqs: SeqSet = std::iter::once(pack.seqs()).collect();
+                if seqs.without(&tail.erased).is_empty() {
+                    folder.packs.remove(&pack.to_string())?;
+                }
+            }
+            // Of earlier versions. Nothing reads it.
+            folder.directory.remove("origins")?;
+            folder.directory.sync()?;
+            for beside in [&folder.directory, &folder.packs] {
+                remove_folder(beside, QUARANTINE)?;
+            }
+            for (beside, is_empty) in [
+                (&folder.snapshots, tail.profile.snapshots().next().is_none()),
+                (&folder.artifacts, tail.profile.artifacts().next().is_none()),
+                (&folder.recall, true),
+            ] {
+                remove_folder(beside, QUARANTINE)?;
+                if is_empty {
+                    remove_files(&**beside)?;
+                }
+            }
+            *tail = Tail::load_alone(folder, 0, None)?;
+            Ok(())
+        })
+    }
+}
+
+fn remove_folder(parent: &Arc<dyn Directory>, name: &str) -> Result<()> {
+    empty(&*parent.folder(name))?;
+    parent.remove_folder(name)
+}
+
+/// Removes all files but the lock, which somebody may wait for.
+fn remove_files(folder: &dyn Directory) -> Result<()> {
+    let mut files = Vec::new();
+    folder.list(&mut |name, kind| {
+        let name = str::from_utf8(name).ok().filter(|name| *name != LOCK);
+        files.extend(name.filter(|_| kind != EntryKind::Folder).map(str::to_owned));
+    })?;
+    files.iter().try_for_each(|name| folder.remove(name))?;
+    if files.is_empty() { Ok(()) } else { folder.sync() }
+}
