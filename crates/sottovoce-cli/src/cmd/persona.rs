@@ -149,7 +149,7 @@ const HELP: &str =
 const CREATE_HELP: &str = "\
 Examples:
   sottovoce persona create Chef --system-prompt-file chef.txt --temperature 0.4
-  sottovoce persona create \"Strict Chef\" --from Chef --personality \"Never unkind\"";
+  sottovoce persona create Strict --from Chef --personality \"Never unkind\"";
 
 /// Creates a preset
 ///
