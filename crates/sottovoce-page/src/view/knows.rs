@@ -18,8 +18,6 @@ use crate::room::{Here, Room};
 const EACH: usize = 12;
 /// How much a message must mean what the heading asks for.
 const ALIKE: f32 = 0.3;
-/// How many messages of a conversation are given their meaning for one look.
-const AT_ONCE: usize = 64;
 
 pub(crate) async fn show(here: Here) -> Result<Response, Failure> {
     let first = html! { h1 { (en::KNOWS_TITLE) } p.muted { (en::KNOWS_INTRO) } };
@@ -35,9 +33,9 @@ async fn found(here: &Here) -> Result<Markup, Failure> {
         // Health tells of a conversation that cannot be read.
         let Ok(room) = Room::open(here.clone(), scope).await else { continue };
         let index = room.conversation.index();
-        index.understand(AT_ONCE).await?;
         let understood = index.understood().await?;
         (known, all) = (known + understood.known, all + understood.all);
+        // Gives more messages their meanings, too.
         index.save_in_background();
         rooms.push(room);
     }
