@@ -133,8 +133,12 @@ async fn answers(state: &impl CurrentState, asked: &SeqSet) -> Result<SeqSet> {
                 true => _ = answered.remove(thread),
                 false if is_asked => {}
                 false => {
-                    let question = answered.get(thread);
-                    if question.is_some_and(|question: &u64| question.abs_diff(*seq) <= FAR) {
+                    // What was forgotten between them may have been the question.
+                    let is_near = |question: &u64| {
+                        question.abs_diff(*seq) <= FAR
+                            && !state.forgotten().intersects(&(*question..=*seq))
+                    };
+                    if answered.get(thread).is_some_and(is_near) {
                         answers.push(*seq..=*seq);
                     }
                 }

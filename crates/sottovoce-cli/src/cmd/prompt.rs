@@ -150,9 +150,9 @@ pub(crate) fn explain(receipt: &Receipt) {
     row(format!("{:>7}  {:<9}  {:>6}  in: the utterance", "", "user", receipt.user_tokens));
     let of = receipt.budget_tokens.map_or_else(String::new, |budget| format!(" of {budget}"));
     row(format!(
-        "{BOLD}{} of {} messages, about {}{of} tokens{BOLD:#}",
+        "{BOLD}{} of {}, about {}{of} tokens{BOLD:#}",
         receipt.included(),
-        receipt.entries.len(),
+        output::messages(receipt.entries.len()),
         receipt.used_tokens
     ));
 }
