@@ -85,12 +85,13 @@ impl Layer {
             .map_err(|error| wrong(format!("its folder cannot be determined: {error}")))?;
         let mut layer = Self::of(&place);
         for (section, fields) in object(parsed, || wrong("must be a JSON object".to_owned()))? {
-            if !keys().any(|key| key.section().eq_ignore_ascii_case(&section)) {
-                if is_misspelt(&section, &fields) {
-                    return Err(wrong(unknown(&section, keys().map(Key::section))));
-                }
+            let is_ours = keys().any(|key| key.section() == section);
+            if !is_ours && !is_meant(&section, &fields) {
                 // Other programs keep their settings in the same file.
                 continue;
+            }
+            if !keys().any(|key| key.section().eq_ignore_ascii_case(&section)) {
+                return Err(wrong(unknown(&section, keys().map(Key::section))));
             }
             let not_a_section = || wrong(format!("{section} must be an object"));
             layer.put_fields(&section, object(fields, not_a_section)?, base.parent())?;
@@ -309,15 +310,18 @@ fn object(value: Value, error: impl Fn() -> Error) -> Result<serde_json::Map<Str
     }
 }
 
-/// Whether an unknown section is a misspelling of a known one: its name is similar, and it has one of that section's
+/// Whether a section with another name is meant for a known one: the names are similar, and it has one of that section's
 /// settings.
-fn is_misspelt(section: &str, fields: &Value) -> bool {
+fn is_meant(section: &str, fields: &Value) -> bool {
     let is_near = |key: &&Key| {
         let (ours, given) = (key.section().to_lowercase(), section.to_lowercase());
         ours == given || (ours.len() > 3 && strsim::damerau_levenshtein(&ours, &given) <= SLIPS)
     };
-    let name = |key: &Key| key.path.split('.').nth(1).and_then(|name| fields.get(name)).is_some();
-    keys().filter(is_near).any(name)
+    let has = |key: &Key| {
+        let name = key.path.split('.').nth(1).unwrap_or_default();
+        fields.as_object().is_some_and(|all| all.keys().any(|it| it.eq_ignore_ascii_case(name)))
+    };
+    keys().filter(is_near).any(has)
 }
 
 fn no_place_for_a_token(key: &Key) -> String {
