@@ -94,7 +94,10 @@ impl PersonaRegistry {
         store.forget_all().await?;
         store.change_profile(Box::new(Profile::reset)).await?;
         store.write(|writer| writer.sweep()).await?;
-        Ok(*scope == Scope::Default || store.remove_forgotten().await?)
+        // Of a conversation in which nothing was ever said, the first call only records that it is gone.
+        Ok(*scope == Scope::Default
+            || store.clone().remove_forgotten().await?
+            || store.remove_forgotten().await?)
     }
 
     pub(super) async fn of_scope(&self, scope: &Scope) -> Result<FileConversationStore> {

@@ -119,9 +119,9 @@ pub(crate) enum Command {
     Rekey(rekey::Args),
     Doctor(doctor::Args),
     Config(config::Args),
-    /// Shows what is stored, where, for how long, who could read it, which copies exist, and how to move and delete it
+    /// Shows what is stored, where, for how long, and who could read it
     ///
-    /// Reads the newest message's sealed file to prove that its seal holds. Asks no server.
+    /// Also which copies exist, and how to move and delete it all. Reads the newest message's sealed file to prove that its seal holds. Asks no server.
     Privacy,
     Completions(completions::Args),
     #[command(hide = true)]

@@ -345,6 +345,8 @@ Authorization: Bearer {TOKEN}\r\nMCP-Protocol-Version: 2025-03-26\r\nMcp-Session
     let answers: Vec<Value> = serde_json::from_str(&body).unwrap();
     assert_eq!(answers.iter().map(|a| &a["id"]).collect::<Vec<_>>(), [&json!(5), &json!(7)]);
     assert!(answers[1].to_string().contains("canary"), "{body}");
+    let many = vec![ping; 101].join(",");
+    assert!(ask("", &format!("[{many}]")).await.0.starts_with("http/1.1 400"));
     let (head, body) = ask("", &format!("[{note}]")).await;
     assert!(head.starts_with("http/1.1 202") && body.is_empty(), "{head} {body}");
 }

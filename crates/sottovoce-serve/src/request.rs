@@ -211,9 +211,17 @@ mod tests {
                 assert!(matches!(read(form, &body), Err(Unread::Aside(_))), "{body}");
             }
         }
-        // A person may say so.
-        let said = says("").replace("Hi.", "### Task: buy milk");
-        assert_eq!(read(Form::OllamaChat, &said).unwrap().utterance(), "### Task: buy milk");
+        // A person may say so, and documents may stand in the system prompt.
+        for words in ["### Task: buy milk", "Explain ### Task: x <context> mine </context>."] {
+            let said = says("").replace("Hi.", words);
+            assert_eq!(read(Form::OllamaChat, &said).unwrap().utterance(), words);
+        }
+        for system in ["### Task:\\nx\\n### Guidelines:\\ny", "Available Tools: a lamp"] {
+            let body = format!(
+                r#"{{"messages":[{{"role":"system","content":"{system}"}},{{"role":"user","content":"Hi."}}]}}"#
+            );
+            assert_eq!(read(Form::OllamaChat, &body).unwrap().utterance(), "Hi.");
+        }
         for more in ["", r#","format":"""#, r#","format":null,"response_format":{"type":"text"}"#] {
             assert!(read(Form::OllamaChat, &says(more)).is_ok(), "{more}");
         }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::directory::{Directory, EntryKind, LOCK};
+use crate::directory::{Directory, EntryKind};
 use crate::error::Result;
+use crate::store::folder::sealed_files::SealedFiles;
+use crate::store::folder::{artifact_files, segments, snapshot_files};
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::seq_set::SeqSet;
@@ -32,14 +34,15 @@ impl Writer {
             for beside in [&folder.directory, &folder.packs] {
                 remove_folder(beside, QUARANTINE)?;
             }
-            for (beside, is_empty) in [
-                (&folder.snapshots, tail.profile.snapshots().next().is_none()),
-                (&folder.artifacts, tail.profile.artifacts().next().is_none()),
-                (&folder.recall, true),
+            for (files, is_empty) in [
+                (&snapshot_files::FILES, tail.profile.snapshots().next().is_none()),
+                (&artifact_files::FILES, tail.profile.artifacts().next().is_none()),
+                (&segments::FILES, true),
             ] {
+                let beside = (files.directory)(folder);
                 remove_folder(beside, QUARANTINE)?;
                 if is_empty {
-                    remove_files(&**beside)?;
+                    remove_files(files, &**beside)?;
                 }
             }
             *tail = Tail::load_alone(folder, 0, None)?;
@@ -53,13 +56,14 @@ fn remove_folder(parent: &Arc<dyn Directory>, name: &str) -> Result<()> {
     parent.remove_folder(name)
 }
 
-/// Removes all files but the lock, which somebody may wait for.
-fn remove_files(folder: &dyn Directory) -> Result<()> {
-    let mut files = Vec::new();
+/// Removes all files that the store names so. Others are somebody's.
+fn remove_files(files: &SealedFiles, folder: &dyn Directory) -> Result<()> {
+    let mut names = Vec::new();
     folder.list(&mut |name, kind| {
-        let name = str::from_utf8(name).ok().filter(|name| *name != LOCK);
-        files.extend(name.filter(|_| kind != EntryKind::Folder).map(str::to_owned));
+        let is_ours = kind != EntryKind::Folder && files.id_of(name).is_ok();
+        names.extend(str::from_utf8(name).ok().filter(|_| is_ours).map(str::to_owned));
     })?;
-    files.iter().try_for_each(|name| folder.remove(name))?;
-    if files.is_empty() { Ok(()) } else { folder.sync() }
+    names.iter().try_for_each(|name| folder.remove(name))?;
+    folder.remove_temp_files()?;
+    if names.is_empty() { Ok(()) } else { folder.sync() }
 }

@@ -103,6 +103,11 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     let by = selection(session, &args)?;
     let store = session.store().await?;
     if args.everywhere {
+        let is_person = matches!(by, Some(Selection::Person(_))) && args.speaker.is_none();
+        if session.thread.is_some() || (session.scope != Scope::Default && !is_person) {
+            let help = "leave the conversation and the thread out, or --everywhere";
+            return Err(Failure::input("--everywhere means every conversation", help));
+        }
         let help = "say whose or which: --user, --speaker, --on or --matching";
         let by = by.ok_or_else(|| Failure::input("everywhere alone is everything", help))?;
         return everywhere::run(session, &by, args.only, args.yes).await;

@@ -157,10 +157,10 @@ fn what_is_found_is_kept_with_number_time_role_and_words() {
     let text = shown(&home, &id(&found));
     let lines: Vec<_> = text.lines().collect();
     assert!(
-        lines[0].starts_with("4  20") && lines[0].ends_with("Z  assistant: oat milk"),
+        lines[0].starts_with("4  20") && lines[0].ends_with("UTC  assistant: oat milk"),
         "{text}"
     );
-    assert!(lines[1].starts_with("3  20") && lines[1].ends_with("Z  user: milk"), "{text}");
+    assert!(lines[1].starts_with("3  20") && lines[1].ends_with("UTC  user: milk"), "{text}");
     assert_eq!(lines[2..], ["    rye"]);
     assert_eq!(
         home.words()[4],

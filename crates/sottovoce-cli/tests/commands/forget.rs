@@ -206,3 +206,17 @@ fn a_day_a_search_and_a_person_are_forgotten_here_or_everywhere() {
     assert_eq!(hall, ["leeks again", "So am I"]);
     assert_eq!(code(&home.run(&["forget", "--everywhere"])), 2);
 }
+
+#[test]
+fn everywhere_is_every_conversation_and_not_one_that_is_named_beside_it() {
+    let home = Home::new();
+    home.keep(&["canary"]);
+    for whose in [&["--user", "ann"][..], &["--thread", "work"], &["--scope", "named/kitchen"]] {
+        let which = ["forget", "--matching", "canary", "--everywhere", "--yes"];
+        let refused = home.run(&[whose, &which].concat());
+        assert_eq!(code(&refused), 2, "{whose:?}: {}", err(&refused));
+    }
+    assert_eq!(home.words(), ["canary"]);
+    let done = home.run(&["forget", "--matching", "canary", "--everywhere", "--yes"]);
+    assert_eq!((code(&done), home.words().len()), (0, 0), "{}", err(&done));
+}

@@ -48,6 +48,8 @@ fn planted() -> Home {
         done(&home, &["context", "create", "--preset", "canary-preset", "--name", name]);
         done(&home, &["--context", name, "append", "-r", "user", "canary in a context"]);
     }
+    // Nothing was ever said in this one.
+    done(&home, &["context", "create", "--preset", "canary-preset", "--name", "canary-three"]);
     done(&home, &["cleanup", "--all"]);
     done(&home, &["context", "delete", "canary-two", "--yes"]);
     // The index of what is searched for, and a file that a repair has set aside.

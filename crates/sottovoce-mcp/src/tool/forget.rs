@@ -63,7 +63,7 @@ pub(super) fn tool() -> Tool {
         NAME,
         "Forget messages",
         "Deletes messages for good, with the answers to them, their copies, summaries and search index. Call it with confirmed: false first, tell \
-the person what would go, and then with confirmed: true.",
+the person what would go, and then with confirmed: true and the ids of that answer.",
         Effect::Deletes,
     )
 }
@@ -82,9 +82,10 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     let target = hub.target(&given.scope).await?;
     let store = hub.store(&target).await?;
     let ids = |seqs: &[u64]| seqs.iter().map(|seq| message_id(*seq)).collect::<Vec<_>>();
-    let plan = match given.only {
-        Some(true) => store.plan_forget(&seqs).await?,
-        _ => store.plan_forget_exchanges(&seqs).await?,
+    // The person was told these ids. What was said since is not among them.
+    let plan = match given.confirmed || given.only == Some(true) {
+        true => store.plan_forget(&seqs).await?,
+        false => store.plan_forget_exchanges(&seqs).await?,
     };
     let named = |plan: &ForgetPlan| [&*plan.messages, &*plan.answers].concat();
     if !given.confirmed {

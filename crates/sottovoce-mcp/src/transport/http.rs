@@ -145,7 +145,7 @@ pub async fn serve<S: ServerHandler>(
     let answer = move |request: Request<Incoming>, client: Client| {
         let (mut service, door) = (service.clone(), Arc::clone(&door));
         async move {
-            if let Err(foreign) = door.check(request.headers()) {
+            if let Some(foreign) = door.refusal(request.headers()) {
                 return foreign;
             }
             let origin = request.headers().get(ORIGIN).cloned();
@@ -180,11 +180,11 @@ struct Door {
 }
 
 impl Door {
-    /// Checks the names in `Host` and `Origin`.
-    fn check(&self, headers: &HeaderMap) -> Result<(), Response<Body>> {
+    /// The answer to a request whose `Host` or `Origin` is not allowed.
+    fn refusal(&self, headers: &HeaderMap) -> Option<Response<Body>> {
         let found = self.names.check(headers, self.listening, self.token.is_some());
         let text = match found {
-            Ok(()) => return Ok(()),
+            Ok(()) => return None,
             Err(Foreign::Host) => {
                 "this name of the server is not allowed; add it with --allow-host\n"
             }
@@ -192,7 +192,7 @@ impl Door {
                 "this page or program may not ask; add its Origin, such as https://chat.example, with --allow-host\n"
             }
         };
-        Err(closing(plain(StatusCode::FORBIDDEN, text)))
+        Some(closing(plain(StatusCode::FORBIDDEN, text)))
     }
 
     /// Reads the whole request of a client that is admitted, or returns the refusal.

@@ -9,11 +9,10 @@ const PROBE_TOKENS: f64 = 3.0;
 const PROBE: &str = "What is the capital of France?";
 const PROBE_TOOL: &str = "test_function";
 /// How programs begin what they ask a model for themselves, in a user's message or in the system prompt.
-const TASKS: [&str; 9] = [
+const TASKS: [&str; 8] = [
     // Open WebUI: backend/open_webui/config.py
     "Your task is to reflect the speaker's likely facial expression",
     "You have been provided with a set of responses from various models",
-    "Available Tools:",
     // Open WebUI's titles of old, and Page Assist's: src/services/title.ts
     "Here is the query:\n",
     // LibreChat: src/utils/title.ts of its agents, and title.js of its assistants
@@ -71,7 +70,9 @@ pub(super) fn unsaid(request: &ChatRequest) -> Option<&'static str> {
             Some("its last message is the assistant's")
         }
         _ if is_task(words) => Some(A_TASK),
-        _ if request.system.as_ref().is_some_and(|system| is_task(&system.text)) => Some(A_TASK),
+        _ if request.system.as_ref().is_some_and(|system| is_task_of(&system.text, words)) => {
+            Some(A_TASK)
+        }
         _ => (is_alone && words == PROBE).then_some(A_PROBE),
     }
 }
@@ -82,11 +83,26 @@ fn is_task(text: &str) -> bool {
         || (text.starts_with(TASK) && TASK_PARTS.iter().any(|part| text.contains(part)))
 }
 
+/// Whether a system prompt sets such a task. Documents may stand in it too, in Open WebUI's template, and its selection of
+/// tools is told by what the user's message looks like then.
+fn is_task_of(system: &str, words: &str) -> bool {
+    let selects = system.starts_with("Available Tools:")
+        && ["Query:", "History:"].iter().any(|begin| words.starts_with(begin));
+    selects || TASKS.iter().any(|begin| system.trim_start().starts_with(begin))
+}
+
 /// The person's words in a message that Open WebUI has put into its template for documents, web searches and knowledge: what
 /// stands before or after it, or between the tags that earlier versions have for them.
 pub(super) fn words_beside_documents(text: &str) -> Option<String> {
-    let (before, template) = text.split_once(TASK)?;
-    let (_, after) = template.split_once("<context>")?.1.rsplit_once("</context>")?;
+    let at = text.match_indices(TASK).map(|(at, _)| at);
+    let at = at
+        .into_iter()
+        .find(|at| *at == 0 || text.get(..*at).is_some_and(|before| before.ends_with('\n')))?;
+    let (before, template) = text.split_at_checked(at)?;
+    if !TASK_PARTS.iter().any(|part| template.contains(part)) {
+        return None;
+    }
+    let (_, after) = template.split_once("\n<context>\n")?.1.rsplit_once("\n</context>")?;
     let asked =
         after.split_once("<user_query>").and_then(|(_, rest)| rest.split_once("</user_query>"));
     let (quoted, after) = asked.map_or(("", after), |(quoted, rest)| (quoted.trim(), rest));

@@ -39,6 +39,8 @@ pub(super) async fn run(session: &Session, yes: bool) -> Outcome {
         output::json(&row.and("left", &left))?;
         return Ok(exit);
     }
+    let done =
+        if left.is_empty() { "deleted for ever" } else { "deleted for ever, but for what is left" };
     for (scope, error) in left {
         let why = error.map_or_else(
             || "something was said in it meanwhile, or its folder holds files that are not the store's".to_owned(),
@@ -46,7 +48,7 @@ pub(super) async fn run(session: &Session, yes: bool) -> Outcome {
         );
         output::warning(&format!("{} is left: {why}", output::one_line(&scope.to_string())));
     }
-    output::note(&format!("deleted for ever: {also}"));
+    output::note(&format!("{done}: {also}"));
     if yes {
         outside(session, &contents)?.iter().for_each(|place| output::note(place));
     }

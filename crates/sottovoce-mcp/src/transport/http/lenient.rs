@@ -8,13 +8,17 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use sottovoce_net::replace_lone_surrogates;
 use tower_service::Service;
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
+/// The most requests of a batch.
+const MOST: usize = 100;
+/// After so many bytes of answers, a batch gets no more.
+const LARGEST: usize = 4 << 20;
 const EVENTS: &str = "text/event-stream";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -31,14 +35,25 @@ where
         let Ok(response) = service.call(request).await;
         return if takes_events { response } else { as_json(response).await };
     }
-    // Notifications have no answer, and a refusal is that of them all.
-    let mut answers = Vec::new();
+    if each.len() > MOST {
+        let mut refused =
+            Response::new(Full::from("a batch may have at most 100 requests\n").boxed());
+        *refused.status_mut() = StatusCode::BAD_REQUEST;
+        return refused;
+    }
+    // Notifications have no answer.
+    let (mut answers, mut bytes) = (Vec::new(), 0);
     let mut last = Response::new(Full::default().boxed());
     *last.status_mut() = StatusCode::ACCEPTED;
     for one in each {
-        let mut asked =
-            Request::new(Full::new(with_arguments(Bytes::copy_from_slice(one.get().as_bytes()))));
-        *asked.method_mut() = request.method().clone();
+        let body = Bytes::copy_from_slice(one.get().as_bytes());
+        if bytes > LARGEST {
+            answers
+                .extend(refusal(&body, "the answers of this batch are too large: ask one by one"));
+            continue;
+        }
+        let mut asked = Request::new(Full::new(with_arguments(body.clone())));
+        *asked.method_mut() = method.clone();
         *asked.uri_mut() = request.uri().clone();
         asked.headers_mut().clone_from(request.headers());
         let Ok(response) = service.call(asked).await;
@@ -46,18 +61,31 @@ where
             StatusCode::OK => {
                 let (head, body) = as_json(response).await.into_parts();
                 let Ok(body) = body.collect().await;
-                answers.push(body.to_bytes());
+                let body = body.to_bytes();
+                bytes += body.len();
+                answers.push(body);
                 last = Response::from_parts(head, Full::default().boxed());
             }
             StatusCode::ACCEPTED => {}
-            _ => return response,
+            // What was carried out before is answered all the same.
+            status => answers.extend(refusal(&body, &format!("refused with status {status}"))),
         }
     }
     if !answers.is_empty() {
         let all = [b"[".as_slice(), &answers.join(&b','), b"]"].concat();
+        last.headers_mut().insert(CONTENT_TYPE, JSON);
+        *last.status_mut() = StatusCode::OK;
         *last.body_mut() = Full::new(Bytes::from(all)).boxed();
     }
     last
+}
+
+/// The answer to a request of a batch that was not carried out; `None` for a notification.
+fn refusal(request: &[u8], why: &str) -> Option<Bytes> {
+    let request: Value = serde_json::from_slice(request).ok()?;
+    let id = request.get("id")?;
+    let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32600, "message": why } });
+    Some(error.to_string().into())
 }
 
 /// Whether the client says that it reads events. One that says less, or nothing, gets what it asks for without them.
