@@ -308,9 +308,9 @@ pub(crate) fn minute(at: Timestamp) -> String {
     local(at, "%Y-%m-%d %H:%M")
 }
 
-/// The head of a column of times, with their zone.
-pub(crate) fn head(name: &str) -> String {
-    format!("{name} ({})", local(Timestamp::now(), "%Z"))
+/// The head of a column of times, with their zone now.
+pub(crate) fn head(name: &str, now: Timestamp) -> String {
+    format!("{name} ({})", local(now, "%Z"))
 }
 
 /// The local day of a time.

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use sottovoce_recall::SearchQuery;
 
 use super::index::Recall;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::ChatRole;
 use crate::scope::Scope;
 use crate::store::{StoredMessage, merged_ranges};
@@ -37,20 +37,13 @@ impl Recall {
         let store = self.store();
         let mut numbers = Vec::new();
         match selection {
-            Selection::Person(_) | Selection::Thread(_) => {
+            Selection::Person(_) | Selection::Thread(_) | Selection::Day(..) => {
                 let last = store.read_tail(0).await?.last_seq;
                 for first in (1..=last).step_by(STEP as usize) {
                     let read = store.read_seqs(first..=last.min(first + STEP - 1)).await?.messages;
                     let said = read.iter().filter(|stored| selection.means(stored));
                     numbers.extend(said.map(|stored| stored.seq));
                 }
-            }
-            Selection::Day(day, zone) => {
-                let invalid = |_| Error::InvalidMessage { reason: "there is no such day" };
-                let start = |day: Date| day.to_zoned(zone.clone());
-                let end = day.tomorrow().and_then(start).map_err(invalid)?.timestamp();
-                let times = start(*day).map_err(invalid)?.timestamp()..end;
-                numbers.extend(store.read_times(times).await?.messages.iter().map(|m| m.seq));
             }
             Selection::Found(query) => {
                 let found = self.search(query, None, usize::MAX).await?;
@@ -68,7 +61,8 @@ impl Selection {
         let name = match self {
             Self::Person(name) => name.to_lowercase(),
             Self::Thread(thread) => return message.thread_id.as_ref() == Some(thread),
-            Self::Day(..) | Self::Found(_) => return true,
+            Self::Day(day, zone) => return zone.to_datetime(message.said_at()).date() == *day,
+            Self::Found(_) => return true,
         };
         match (&*stored.scope, message.speaker()) {
             (_, Some(speaker)) => speaker.to_lowercase() == name,

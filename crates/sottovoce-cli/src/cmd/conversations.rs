@@ -327,7 +327,7 @@ pub(crate) async fn run_scopes(session: &Session) -> Outcome {
         }
     } else {
         let cells = found.iter().map(|(scope, (stats, _))| row(scope, stats)).collect();
-        let last = output::head("last said");
+        let last = output::head("last said", session.clock().now().timestamp());
         let lines = table::lines(["scope", "messages", "size", &last, "expires"], cells);
         let names = found.into_iter().map(|(_, (_, name))| name);
         for (line, name) in lines.iter().zip(std::iter::once(None).chain(names)) {

@@ -53,7 +53,7 @@ pub(crate) struct Args {
     speaker: Option<String>,
 
     /// What was said on this day, such as 2026-11-20
-    #[arg(long, value_name = "DAY", conflicts_with_all = ["numbers", "last", "speaker"])]
+    #[arg(long, value_name = "DAY", value_parser = day, conflicts_with_all = ["numbers", "last", "speaker"])]
     on: Option<jiff::civil::Date>,
 
     /// What `sottovoce search` finds with these words and filters
@@ -81,6 +81,10 @@ pub(crate) struct Args {
     /// Does not ask
     #[arg(long, short)]
     yes: bool,
+}
+
+fn day(text: &str) -> Result<jiff::civil::Date, &'static str> {
+    text.parse().map_err(|_| "write a day as 2026-11-20")
 }
 
 pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {

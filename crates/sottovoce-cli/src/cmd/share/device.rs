@@ -191,7 +191,7 @@ pub(super) fn rows(status: &SyncStatus) -> Vec<Object> {
 /// The devices as a table.
 pub(super) fn lines(status: &SyncStatus) -> Vec<String> {
     let cells = |name: &str, published: Option<Timestamp>, unread, behind| {
-        let published = published.map_or_else(|| "never".to_owned(), output::minute);
+        let published = published.map_or_else(|| "never".to_owned(), output::moment);
         [
             Cell::new(name).at_most(40),
             Cell::new(&published).style(DIM),
@@ -202,7 +202,7 @@ pub(super) fn lines(status: &SyncStatus) -> Vec<String> {
     let here = cells(&format!("{} (here)", status.name), status.synced_at, 0, 0);
     let peers = status.peers.iter();
     let peers = peers.map(|peer| cells(&peer.name, peer.published_at, peer.unread, peer.behind));
-    let names = ["device", &output::head("published"), "unread here", "unread there"];
+    let names = ["device", "published", "unread here", "unread there"];
     table::lines(names, std::iter::once(here).chain(peers).collect())
 }
 
