@@ -184,6 +184,7 @@ impl ContextMessage {
     }
 
     /// Gives the same reason with words of the utterance.
+    #[cfg(feature = "recall")]
     pub(crate) fn quoting(mut self, why: String) -> Self {
         self.quoting = Some(Quoting(Zeroizing::new(why)));
         self

@@ -1,11 +1,14 @@
 //! Forgets a whole store: all conversations with their personas, the presets and the backups.
 
+use std::sync::Arc;
+
 use super::PersonaRegistry;
 use crate::directory::fs::FsDirectory;
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::file_store::blocking;
 use crate::store::write::removal::purge_all;
+use crate::store::write::sweep::sweep;
 use crate::store::{
     ConversationStore, Document, FileConversationStore, ForgetPlan, Profile, scopes,
 };
@@ -93,7 +96,8 @@ impl PersonaRegistry {
         let store = self.of_scope(scope).await?;
         store.forget_all().await?;
         store.change_profile(Box::new(Profile::reset)).await?;
-        store.write(|writer| writer.sweep()).await?;
+        let (reader, writer) = (Arc::clone(store.reader()), Arc::clone(store.writer()));
+        blocking(move || sweep(&reader, &writer)).await?;
         // Of a conversation in which nothing was ever said, the first call only records that it is gone.
         Ok(*scope == Scope::Default
             || store.clone().remove_forgotten().await?

@@ -198,6 +198,7 @@ pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
 
 /// Asks on standard error. Returns the line that is typed, in lower case.
 pub(crate) fn answer(question: &str) -> io::Result<String> {
+    let question = wrapped(question, io::stderr(), 0);
     let mut out = anstream::stderr();
     write!(out, "{BOLD}{question}{BOLD:#} ")?;
     out.flush()?;

@@ -6,15 +6,25 @@ use crate::directory::{Directory, EntryKind};
 use crate::error::Result;
 use crate::store::folder::sealed_files::SealedFiles;
 use crate::store::folder::{artifact_files, segments, snapshot_files};
+use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::write::Writer;
 use crate::store::write::removal::empty;
 
+/// Sweeps the folder while nobody adds an artifact, whose contents are there before the artifact is listed. What was said since
+/// it was forgotten stays, and so do files of no known name. Blocks.
+pub(crate) fn sweep(reader: &Reader, writer: &tokio::sync::Mutex<Writer>) -> Result<()> {
+    let (_, timeout) = writer.blocking_lock().start_anew();
+    let adding = reader.folder.artifacts.lock(timeout)?;
+    let swept = writer.blocking_lock().sweep();
+    adding.release_clean();
+    swept
+}
+
 impl Writer {
-    /// Sweeps the folder. What was said since it was forgotten stays, and so do files of no known name.
-    pub(crate) fn sweep(&mut self) -> Result<()> {
+    fn sweep(&mut self) -> Result<()> {
         self.locked(|committer, tail, _| {
             let folder = committer.folder;
             let listing = folder.list()?;

@@ -125,7 +125,7 @@ fn nothing_is_left_of_anything_after_everything_was_forgotten() {
     let unasked = home.run(&["forget", "--everything"]);
     assert_eq!(code(&unasked), 2);
     let said = err(&unasked);
-    assert!(said.contains("5 conversations") && said.contains("2 contexts"), "{said}");
+    assert!(said.contains("6 conversations") && said.contains("3 contexts"), "{said}");
     assert!(said.contains("1 preset") && said.contains("backups"), "{said}");
     let one = home.run(&["--scope", "dm/canary-ann", "forget", "--everything", "--yes"]);
     assert_eq!(code(&one), 2, "one conversation is not everything");

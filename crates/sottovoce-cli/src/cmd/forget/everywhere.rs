@@ -37,7 +37,7 @@ pub(super) async fn run(session: &Session, by: &Selection, only: bool, yes: bool
         for (place, store, plan) in &planned {
             output::line(format!("{BOLD}{place}{BOLD:#}"))?;
             announce::show(store, plan).await?;
-            output::note(&announce::deed("", plan));
+            output::note(&format!("this would {}", announce::deed("", plan)));
         }
         Ok(())
     };
