@@ -12,7 +12,7 @@ use crate::{
 impl SearchQuery {
     /// Where a text holds the words and phrases, in order and without overlaps.
     pub fn marks(&self, text: &str) -> Vec<Range<usize>> {
-        let words = words_of(text).folded();
+        let words = Words::of(text).folded();
         let mut places: Vec<_> =
             self.phrases.iter().flat_map(|phrase| phrase.places(text, &words)).collect();
         places.sort_by_key(|place| (place.start, place.end));
@@ -31,17 +31,11 @@ impl Why {
     /// Where a text holds the question's words in any form: "dogs" for "dog".
     pub fn marks(&self, text: &str) -> Vec<Range<usize>> {
         let asked: HashSet<Word> = self.words.iter().flat_map(|(word, _)| stems(word)).collect();
-        let words = words_of(text);
+        let words = Words::of(text);
         let all = words.range(0..words.len()).zip(0..);
         let held = all.filter(|((word, _), _)| stems(word).any(|stem| asked.contains(&stem)));
         held.map(|(_, number)| words.source(number)).collect()
     }
-}
-
-fn words_of(text: &str) -> Words {
-    let mut words = Words::default();
-    words.add(text, usize::MAX);
-    words
 }
 
 fn stems(word: &str) -> impl Iterator<Item = Word> {

@@ -22,9 +22,7 @@ pub(crate) fn most_wrong(letters: usize) -> usize {
 /// the same.
 pub fn nearest<'a>(word: &str, text: &'a str) -> Option<(usize, &'a str)> {
     let most = most_wrong(word.chars().count());
-    let mut words = Words::default();
-    words.add(text, usize::MAX);
-    let words = words.folded();
+    let words = Words::of(text).folded();
     let near = words.range(0..words.len()).zip(0..).filter_map(|((other, _), at)| {
         // No two words of such different lengths are near.
         let is_long = other.len().abs_diff(word.len()) > 4 * (most + 1);
@@ -38,8 +36,7 @@ pub fn nearest<'a>(word: &str, text: &'a str) -> Option<(usize, &'a str)> {
 impl SearchQuery {
     /// The words without accents, and where each stands in [`text`](Self::text).
     pub fn words(&self) -> Vec<(Range<usize>, Zeroizing<String>)> {
-        let mut words = Words::default();
-        words.add(self.text(), usize::MAX);
+        let words = Words::of(self.text());
         let all = words.range(0..words.len()).zip(0..);
         let folded = |word: &str| {
             let mut folded = Zeroizing::new(String::with_capacity(word.len() * 18));

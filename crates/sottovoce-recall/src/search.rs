@@ -170,9 +170,7 @@ impl SearchQuery {
         if self.phrases.is_empty() {
             return true;
         }
-        let mut words = Words::default();
-        words.add(text, usize::MAX);
-        let words = words.folded();
+        let words = Words::of(text).folded();
         self.phrases.iter().all(|phrase| phrase.places(text, &words).next().is_some())
     }
 

@@ -66,18 +66,21 @@ impl Handler {
         let origin = headers.get(ORIGIN).cloned();
         let response = match preflight(request.method(), headers) {
             Some(told) => told,
-            None => self.respond(request, &client).await.unwrap_or_else(|refused| *refused),
+            None => {
+                let answered = self.respond(is_openai, request, &client).await;
+                answered.unwrap_or_else(|refused| *refused)
+            }
         };
         readable(response, origin)
     }
 
     async fn respond(
         &self,
+        is_openai: bool,
         request: Request<Incoming>,
         client: &Client,
     ) -> Result<Response<Body>, Box<Response<Body>>> {
         let path = request.uri().path().to_owned();
-        let is_openai = path.contains("/v1/");
         let refuse = |status, reason: &str| Box::new(error(is_openai, status, reason));
         let Route { scope, prefix, path } =
             route::split(&path).map_err(|error| refuse(StatusCode::NOT_FOUND, &reason(&error)))?;

@@ -2,7 +2,7 @@
 
 mod fix;
 mod folder;
-mod key;
+pub(crate) mod key;
 mod model;
 
 use std::path::Path;

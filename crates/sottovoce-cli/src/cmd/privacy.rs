@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use serde::Serialize;
 use sottovoce::config::{ConfiguredKey, OpenConversations};
 use sottovoce::{ConversationStore, Result, Scope, admin};
 
+use crate::cmd::doctor::key;
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, WARN, byte_size, counted, one_line, without_login};
 use crate::session::Session;
@@ -278,12 +278,9 @@ impl Holdings {
 
 impl KeyPlace {
     fn of_file(path: PathBuf, store: &Path) -> Self {
-        let (Ok(file), folder) = (fs::metadata(&path), fs::metadata(store)) else {
-            return Self::Passphrase;
-        };
-        let on_disk_of_store = folder.is_ok_and(|folder| folder.dev() == file.dev());
-        let others_may_read = file.permissions().mode() & 0o077 != 0;
-        Self::File { path, on_disk_of_store, others_may_read }
+        let Some(mode) = key::mode(&path) else { return Self::Passphrase };
+        let on_disk_of_store = key::is_on_one_disk(&path, store);
+        Self::File { path, on_disk_of_store, others_may_read: mode & 0o077 != 0 }
     }
 
     fn fact(&self) -> Fact {
@@ -393,6 +390,8 @@ async fn shared_with(_: &Arc<OpenConversations>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -32,6 +32,13 @@ pub(crate) struct Words {
 }
 
 impl Words {
+    /// All words of a text.
+    pub(crate) fn of(text: &str) -> Self {
+        let mut words = Self::default();
+        words.add(text, usize::MAX);
+        words
+    }
+
     pub(crate) fn clear(&mut self) {
         zeroize::Zeroize::zeroize(&mut *self.letters);
         self.spans.clear();

@@ -64,12 +64,14 @@ pub(super) fn key(report: &mut Report, config: &Config, file: &Path, root: &Path
     }
 }
 
-fn is_on_one_disk(file: &Path, root: &Path) -> bool {
+/// Whether whoever takes the disk of the store has the key file too.
+pub(crate) fn is_on_one_disk(file: &Path, root: &Path) -> bool {
     let disk = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
     disk(file).is_some_and(|of| disk(root) == Some(of))
 }
 
-fn mode(file: &Path) -> Option<u32> {
+/// The permissions of a file; `None` if it cannot be looked at.
+pub(crate) fn mode(file: &Path) -> Option<u32> {
     Some(std::fs::metadata(file).ok()?.permissions().mode() & 0o777)
 }
 
