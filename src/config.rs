@@ -70,6 +70,8 @@ pub struct Config {
     api_key: Option<Secret>,
     settings: Vec<Setting>,
     left_out: Vec<Setting>,
+    /// Where the store's witness is.
+    witness: Option<PathBuf>,
 }
 
 impl Config {
@@ -79,10 +81,13 @@ impl Config {
     /// [`Error::Config`] names the key and its place, or two places if both give a key; [`Error::EmptyKey`] for an
     /// empty key string, [`Error::EmptyPassphrase`] for an empty passphrase.
     pub fn load(file: Option<&Path>) -> Result<Self> {
-        Self::load_with(file, std::env::vars_os())
+        let state = folders().ok().map(|folders| {
+            folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).join("witness")
+        });
+        Ok(Self { witness: state, ..Self::load_with(file, std::env::vars_os())? })
     }
 
-    /// [`load`](Self::load) with a given environment.
+    /// [`load`](Self::load) with a given environment, and without a [witness](crate::StoreOptions::witness).
     pub fn load_with(
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
@@ -165,6 +170,7 @@ impl Config {
             api_key,
             settings,
             left_out,
+            witness: None,
         })
     }
 

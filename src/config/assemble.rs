@@ -211,6 +211,9 @@ impl Config {
         if let Some(folder) = &self.personas.backup_folder {
             options = options.backups(folder);
         }
+        if let Some(folder) = &self.witness {
+            options = options.witness(folder);
+        }
         Ok(match self.context.redact {
             true => options.redactor(Arc::new(ContactRedactor::new()?)),
             false => options,

@@ -15,9 +15,10 @@ pub(crate) mod sealed_files;
 pub(crate) mod segments;
 pub(crate) mod settings;
 pub(crate) mod snapshot_files;
+pub(crate) mod witness;
 
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -31,6 +32,7 @@ use crate::scope::{BACKUPS, Scope};
 use crate::store::folder::backup_files::BackupFiles;
 use crate::store::folder::keyring::cache::KeyringCache;
 use crate::store::folder::keyring::{KeyLookup, Keyring, holds_records};
+use crate::store::folder::witness::Witness;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
@@ -62,6 +64,7 @@ pub(crate) struct Folder {
     pub(crate) retention: Retention,
     /// How many threads may read packs. `None` means one for each processor.
     threads: Option<usize>,
+    witness: Option<Witness>,
 }
 
 /// The contents of the folder of packs, in no order.
@@ -111,6 +114,13 @@ pub(crate) enum HeadState {
 }
 
 impl HeadState {
+    pub(crate) fn known(self) -> Option<Head> {
+        match self {
+            Self::Known(head) => Some(head),
+            Self::Absent | Self::Damaged => None,
+        }
+    }
+
     /// The highest number that the head records; 0 without a head.
     pub(crate) fn seq(self) -> u64 {
         match self {
@@ -152,7 +162,14 @@ impl Folder {
             vault,
             retention,
             threads: None,
+            witness: None,
         }
+    }
+
+    /// Keeps a witness of the head in a folder outside of the store.
+    pub(crate) fn witnessed_in(mut self, folder: Option<&Path>) -> Result<Self> {
+        self.witness = folder.map(|folder| Witness::of(&*self.directory, folder)).transpose()?;
+        Ok(self)
     }
 
     /// The default conversation's folder, with the same keys.
@@ -366,8 +383,44 @@ impl Folder {
         }
     }
 
-    /// Reads the head, and once more if it does not open: a writer may be overwriting it.
+    /// Reads the head. It records at least what its witness does.
     pub(crate) fn head(&self) -> Result<(Option<Vec<u8>>, HeadState)> {
+        // Writers write the head first, so that the witness is never ahead of a head that is read after it.
+        let witness = self.witness.as_ref().and_then(Witness::read);
+        let (bytes, head) = self.stored_head()?;
+        let HeadState::Known(stored) = head else { return Ok((bytes, head)) };
+        let witness = witness.filter(|witness| Some(witness) != bytes.as_ref());
+        let scope = self.scope.parts();
+        let opened = witness.map(|line| self.unseal(&AssociatedData::head(&scope), &line));
+        let opened = opened.transpose()?;
+        // Another store may have been here, under another key.
+        let witness = opened.and_then(Result::ok).and_then(|plaintext| Head::parse(&plaintext));
+        Ok((bytes, HeadState::Known(witness.map_or(stored, |witness| stored.not_before(&witness)))))
+    }
+
+    /// Overwrites the head, and its witness.
+    pub(crate) fn overwrite_head(&self, line: &[u8]) -> Result<()> {
+        self.directory.overwrite(HEAD, line)?;
+        self.bear_witness(line);
+        Ok(())
+    }
+
+    /// Keeps a head that was written as its witness.
+    pub(crate) fn bear_witness(&self, line: &[u8]) {
+        if let Some(witness) = &self.witness {
+            witness.write(line);
+        }
+    }
+
+    /// Deletes the witness of a conversation that is removed: its name would tell that there was one.
+    pub(crate) fn drop_witness(&self) {
+        if let Some(witness) = &self.witness {
+            witness.remove();
+        }
+    }
+
+    /// Reads the head's file, and once more if it does not open: a writer may be overwriting it.
+    fn stored_head(&self) -> Result<(Option<Vec<u8>>, HeadState)> {
         let mut seen = None;
         loop {
             let bytes = self.head_bytes()?;

@@ -213,6 +213,9 @@ pub(crate) fn advice(finding: &Finding) -> &'static str {
         Kind::Missing | Kind::TailTruncated | Kind::Vanished => {
             "restore them from a backup, or record each as gone: `sottovoce forget NUMBER`"
         }
+        Kind::PutBack { .. } => {
+            "put the newer copy back, or go on with this one: `sottovoce repair` records the numbers as gone"
+        }
         Kind::ForgetMissing => {
             "restore it from a backup, or forget the messages again: `sottovoce forget NUMBER`"
         }

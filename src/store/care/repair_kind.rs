@@ -28,7 +28,7 @@ pub enum RepairKind {
     ForgetAgain,
     /// Remove what an interrupted write left behind.
     Sweep,
-    /// Continue with the settings and snapshots that exist.
+    /// Continue with the settings and snapshots that exist, and record numbers of a later state of the store as gone.
     Accept,
     /// Move the file, unchanged, to the quarantine folder.
     SetAside,
@@ -45,7 +45,7 @@ impl RepairKind {
             Kind::RedundantCopy => Some(Self::RemoveCopies),
             Kind::Resurrected => Some(Self::ForgetAgain),
             Kind::Leftover => Some(Self::Sweep),
-            Kind::Absent | Kind::Outdated => Some(Self::Accept),
+            Kind::Absent | Kind::Outdated | Kind::PutBack { .. } => Some(Self::Accept),
             Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord
                 if settings::is_about_settings(finding) || settings::is_about_presets(finding) =>
             {
@@ -100,7 +100,7 @@ impl fmt::Display for RepairKind {
             Self::RemoveCopies => "remove copies that are stored elsewhere with the same bytes",
             Self::ForgetAgain => "remove it again",
             Self::Sweep => "remove it",
-            Self::Accept => "continue with the settings and snapshots that exist",
+            Self::Accept => "continue with what is there",
             Self::SetAside => "move it to the quarantine folder",
         })
     }

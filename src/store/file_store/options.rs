@@ -36,6 +36,7 @@ pub struct StoreOptions {
     threads: Option<usize>,
     retention: Retention,
     backups: Option<PathBuf>,
+    witness: Option<PathBuf>,
 }
 
 impl StoreOptions {
@@ -54,6 +55,7 @@ impl StoreOptions {
             threads: None,
             retention: Retention::FOREVER,
             backups: None,
+            witness: None,
         }
     }
 
@@ -138,6 +140,15 @@ impl StoreOptions {
         self
     }
 
+    /// Sets a folder outside of the store for copies of the conversations' heads, some 600 bytes each. By them a read
+    /// notices that an older copy of the whole store was put back. Programs that use the same store may use different
+    /// folders, and a folder that is lost or cannot be written only shows nothing. The default is none.
+    #[must_use]
+    pub fn witness(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.witness = Some(folder.into());
+        self
+    }
+
     /// The clock.
     pub(crate) fn time(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
@@ -193,7 +204,8 @@ impl StoreOptions {
         let mut folder = Folder::new(root, directory, self.scope, self.keys)
             .finding_keys_in(self.key_files)
             .read_by(self.threads)
-            .keeping(self.retention);
+            .keeping(self.retention)
+            .witnessed_in(self.witness.as_deref())?;
         if let Some(backups) = self.backups {
             folder.backups = BackupFiles(Arc::new(FsDirectory::new(&backups, &[])?));
         }

@@ -21,9 +21,9 @@ use crate::store::record::seq_set::SeqSet;
 /// later record without an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriterPresence {
-    /// Others may be writing. A gap beyond the head needs another look.
+    /// Others may be writing. A gap needs another look.
     Possible,
-    /// Others keep writing. Beyond the head, only records without a gap count.
+    /// Others keep writing. Beyond the head, only records without a gap count, and a gap before it may be theirs.
     Constant,
     /// Nobody else is writing, because this process holds the lock. Everything counts.
     Excluded,
@@ -34,8 +34,8 @@ enum ScanOutcome {
     Tail(Box<Tail>),
     /// A file vanished after it was listed.
     Changed,
-    /// Beyond the head there is a gap before a record.
-    GapBeyondHead,
+    /// A number before a record is neither there nor forgotten.
+    Gap,
 }
 
 /// The forget records and the numbers that they cover.
@@ -93,7 +93,7 @@ impl Tail {
             match Self::scan(folder, n, known, WriterPresence::Possible)? {
                 ScanOutcome::Tail(tail) => return Ok(*tail),
                 ScanOutcome::Changed => {}
-                ScanOutcome::GapBeyondHead => break,
+                ScanOutcome::Gap => break,
             }
         }
         Self::load_settled(folder, n, known)
@@ -103,7 +103,7 @@ impl Tail {
     pub(crate) fn load_alone(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
         match Self::scan(folder, n, known, WriterPresence::Excluded)? {
             ScanOutcome::Tail(tail) => Ok(*tail),
-            ScanOutcome::Changed | ScanOutcome::GapBeyondHead => Err(unstable_folder(folder)),
+            ScanOutcome::Changed | ScanOutcome::Gap => Err(unstable_folder(folder)),
         }
     }
 
@@ -150,7 +150,7 @@ impl Tail {
         else {
             return Ok(ScanOutcome::Changed);
         };
-        let mut skipped = listing.foreign;
+        let (mut skipped, closed_forgets) = (listing.foreign, unopened.len());
         skipped.append(&mut unopened);
         let (profile, unsettled) = settings::read(folder, head, known.map(|tail| &tail.profile))?;
         if unsettled.is_some()
@@ -167,17 +167,19 @@ impl Tail {
         let (in_force, mut replaced) = ForgetRecords::settle(opened, &erased);
         resurrected.append(&mut replaced);
 
+        let mut accounted = erased.clone();
+        accounted.extend(names.iter().chain(&in_force).map(|name| name.seq..=name.seq));
+        accounted.extend(listing.packs.iter().map(PackName::seqs));
+        accounted.extend(skipped.iter().filter_map(Finding::numbers));
         let mut last_shown = u64::MAX;
         if matches!(head, HeadState::Known(_)) && writers != WriterPresence::Excluded {
-            let mut accounted = erased.clone();
-            accounted.extend(std::iter::once(1..=acknowledged));
-            accounted.extend(names.iter().chain(&in_force).map(|name| name.seq..=name.seq));
-            accounted.extend(listing.packs.iter().map(PackName::seqs));
-            last_shown = accounted.unbroken();
+            let mut known = accounted.clone();
+            known.extend(std::iter::once(1..=acknowledged));
+            last_shown = known.unbroken();
             let beyond = cache.take_readable_beyond(&mut names, last_shown)?
                 || cache.any_packed_beyond(&listing.packs, last_shown)?;
             if beyond && writers == WriterPresence::Possible {
-                return Ok(ScanOutcome::GapBeyondHead);
+                return Ok(ScanOutcome::Gap);
             }
         }
         let forgotten = erased.ranges().map(|range| *range.end()).max().unwrap_or(0);
@@ -197,9 +199,23 @@ impl Tail {
                 return Ok(ScanOutcome::Changed);
             }
             if recorded > present {
-                skipped.push(FindingKind::TailTruncated.at(present + 1, recorded));
+                let kind = head.known().map_or(FindingKind::TailTruncated, |head| head.loss());
+                skipped.push(kind.at(present + 1, recorded));
             }
             skipped.extend(forget_gone.map(|seq| FindingKind::ForgetMissing.at(seq, seq)));
+        }
+        // A forget record that does not open may account for any number.
+        if closed_forgets == 0 {
+            accounted.extend(forget_gone.map(|seq| seq..=seq).into_iter());
+            let lost = SeqSet::up_to(present).without(&accounted);
+            match writers {
+                WriterPresence::Possible if !lost.is_empty() => return Ok(ScanOutcome::Gap),
+                WriterPresence::Possible | WriterPresence::Constant => {}
+                WriterPresence::Excluded => skipped.extend(
+                    lost.ranges()
+                        .map(|range| FindingKind::Missing.at(*range.start(), *range.end())),
+                ),
+            }
         }
         if head == HeadState::Damaged {
             skipped.push(FindingKind::HeadDamaged.in_file("head"));

@@ -176,8 +176,7 @@ impl Tail {
 
     /// The numbers that findings concern.
     pub(crate) fn damaged_seqs(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
-        let numbers = self.skipped.iter().filter_map(|finding| finding.seqs);
-        numbers.map(|(first, last)| first..=last)
+        self.skipped.iter().filter_map(Finding::numbers)
     }
 
     /// Whether the settings could be read.

@@ -1,5 +1,6 @@
 //! Findings of checks, and the report of a check.
 
+use std::ops::RangeInclusive;
 use std::{fmt, io};
 
 use jiff::Timestamp;
@@ -72,6 +73,11 @@ pub enum FindingKind {
     Missing,
     /// The head or the settings record a higher number than the store has.
     TailTruncated,
+    /// This machine has seen higher numbers in the store: an older copy of it was put back.
+    PutBack {
+        /// When the last message was said that it had then, if that is known.
+        since: Option<Timestamp>,
+    },
     /// The head names a forget record that is missing.
     ForgetMissing,
     /// There are records but no head.
@@ -121,6 +127,11 @@ impl Finding {
         Self { kind, file: None, seqs: Some((first, last)) }
     }
 
+    /// The numbers that the finding concerns.
+    pub(crate) fn numbers(&self) -> Option<RangeInclusive<u64>> {
+        self.seqs.map(|(first, last)| first..=last)
+    }
+
     /// The record that the finding's file name stands for.
     pub(crate) fn record(&self) -> Option<RecordName> {
         let file = self.file.as_deref()?;
@@ -163,6 +174,7 @@ impl FindingKind {
             Self::Unreadable(_) => "unreadable",
             Self::Missing => "missing",
             Self::TailTruncated => "tail-truncated",
+            Self::PutBack { .. } => "put-back",
             Self::ForgetMissing => "forget-missing",
             Self::HeadMissing => "head-missing",
             Self::HeadDamaged => "head-damaged",
@@ -282,6 +294,14 @@ impl fmt::Display for FindingKind {
             Self::Missing => f.write_str("neither stored nor recorded as forgotten: lost or removed"),
             Self::TailTruncated => f.write_str(
                 "the head or the settings record these numbers: the newest records were lost or removed",
+            ),
+            Self::PutBack { since: Some(since) } => write!(
+                f,
+                "this store is older than it was on {}: an older copy was put back, or these were removed",
+                since.strftime("%Y-%m-%d %H:%M UTC")
+            ),
+            Self::PutBack { since: None } => f.write_str(
+                "this store is older than it was: an older copy was put back, or these were removed",
             ),
             Self::ForgetMissing => f.write_str(
                 "the head names a forget record here, and it is missing: forgotten messages may have been put back",

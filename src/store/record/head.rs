@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::store::record::encoding::object;
+use crate::store::record::finding::FindingKind;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
 
 /// Length of a head's plaintext in bytes. All head files have the same length and are overwritten in place. A sealed
@@ -32,6 +33,8 @@ pub(crate) struct Head {
     /// The conversation's number in the catalog; 0 if the catalog does not list it.
     listed: u64,
     newest: [Option<(NameTime, RecordKind)>; NAMED],
+    /// When the conversation had come further, as its witness says. Not stored.
+    put_back: Option<NameTime>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
@@ -71,7 +74,7 @@ impl Head {
         (stamp, packs): (Option<u64>, Option<u64>),
         newest: impl Iterator<Item = RecordName>,
     ) -> Self {
-        let mut head = Self { seq, stamp, packs, newest: [None; NAMED], ..self };
+        let mut head = Self { seq, stamp, packs, newest: [None; NAMED], put_back: None, ..self };
         let room = LENGTH.saturating_sub(head.text("").len()) / ITEM;
         let mut numbers = (1..=seq).rev();
         let highest = newest.take_while(|name| numbers.next() == Some(name.seq));
@@ -122,6 +125,36 @@ impl Head {
         self.since == other.since
     }
 
+    /// This head, unless a witness of the same conversation records more: then what both record, without any newest record.
+    pub(crate) fn not_before(self, witness: &Self) -> Self {
+        let of = |head: &Self| (head.seq, head.profile, head.forget);
+        let ((seq, profile, forget), then) = (of(&self), of(witness));
+        let is_behind = seq < then.0 || profile < then.1 || forget < then.2;
+        // A conversation of the same name that was made anew has another number in the catalog.
+        if !is_behind || self.listed != witness.listed {
+            return self;
+        }
+        let last = witness.newest().next().map_or(NameTime::MIN, |last| last.time);
+        Self {
+            seq: seq.max(then.0),
+            profile: profile.max(then.1),
+            forget: forget.max(then.2),
+            stamp: None,
+            packs: None,
+            newest: [None; NAMED],
+            put_back: Some(last),
+            ..self
+        }
+    }
+
+    /// What it means that there are fewer records than this head tells of.
+    pub(crate) fn loss(&self) -> FindingKind {
+        match self.put_back {
+            Some(last) => FindingKind::PutBack { since: last.timestamp() },
+            None => FindingKind::TailTruncated,
+        }
+    }
+
     /// The newest records, newest first. They have the highest numbers, and all are messages.
     pub(crate) fn newest(&self) -> impl Iterator<Item = RecordName> + '_ {
         let named = self.newest.iter().map_while(|named| *named);
@@ -158,7 +191,7 @@ impl Head {
             *place = Some((time, RecordKind::of_letter(*letter)?));
         }
         let (since, forget, listed) = if is_nothing(&run) { (since, 0, 0) } else { run };
-        Some(Self { seq, profile, stamp, packs, since, forget, listed, newest })
+        Some(Self { seq, profile, stamp, packs, since, forget, listed, newest, put_back: None })
     }
 }
 

@@ -3,6 +3,8 @@
 use crate::EncryptionKey;
 use std::sync::Arc;
 
+use crate::Scope;
+use crate::admin::RepairOptions;
 use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::ReadResult;
 use crate::store::tests::failing_storage::said;
@@ -190,4 +192,97 @@ async fn a_head_that_lags_behind_after_a_power_cut_is_no_contradiction() {
         assert!(reading.skipped.is_empty() && reading.last_seq == 6, "{reading:?}");
     }
     assert!(open(&directory).await.verify(|_| {}).await.unwrap().findings.is_empty());
+}
+
+#[tokio::test]
+async fn a_message_that_was_removed_from_the_middle_is_missed_by_a_plain_read() {
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory).await;
+    appended(&store, 1..=5).await;
+    store.forget(&[2..=2]).await.unwrap();
+    assert!(open(&directory).await.read_tail(9).await.unwrap().skipped.is_empty());
+    directory.remove(&name(&directory, "_0004_")).unwrap();
+    for n in [1, 9] {
+        let store = open(&directory).await;
+        assert_eq!(found(&store.read_tail(n).await.unwrap()), [("missing", Some((4, 4)))]);
+        assert_eq!(found(&store.read_seqs(1..=3).await.unwrap()), [("missing", Some((4, 4)))]);
+    }
+    appended(&open(&directory).await, 7..=7).await;
+    let store = open(&directory).await;
+    assert_eq!(found(&store.read_tail(9).await.unwrap()), [("missing", Some((4, 4)))]);
+    // Who knows of the loss records it, and is not told again.
+    store.forget(&[4..=4]).await.unwrap();
+    assert!(open(&directory).await.read_tail(9).await.unwrap().skipped.is_empty());
+}
+
+/// A store in a folder, with its witness in another.
+struct Witnessed(tempfile::TempDir);
+
+impl Witnessed {
+    async fn open(&self, scope: Scope) -> FileConversationStore {
+        let key = EncryptionKey::from_secret("a secret of the tests of rollbacks").unwrap();
+        let options = StoreOptions::new(key).scope(scope).witness(self.0.path().join("witness"));
+        options.open(self.0.path().join("store")).await.unwrap()
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let (from, to) = (self.0.path().join(from), self.0.path().join(to));
+        let _ = std::fs::remove_dir_all(&to);
+        let status = std::process::Command::new("cp").arg("-a").args([from, to]).status();
+        assert!(status.unwrap().success());
+    }
+
+    async fn findings(&self, scope: Scope) -> Vec<(&'static str, Option<(u64, u64)>)> {
+        found(&self.open(scope).await.read_tail(9).await.unwrap())
+    }
+}
+
+#[tokio::test]
+async fn a_whole_store_that_was_put_back_is_noticed_by_the_next_read() {
+    let house = Witnessed(tempfile::tempdir().unwrap());
+    appended(&house.open(Scope::Default).await, 1..=3).await;
+    house.copy("store", "copy");
+    appended(&house.open(Scope::Default).await, 4..=5).await;
+    house.open(Scope::Default).await.forget(&[1..=1]).await.unwrap();
+    assert_eq!(house.findings(Scope::Default).await, []);
+    house.copy("copy", "store");
+    for _ in 0..2 {
+        let found = house.findings(Scope::Default).await;
+        let expected = [("put-back", Some((4, 6))), ("forget-missing", Some((6, 6)))];
+        assert_eq!(found.split_first(), Some((&("absent", None), &expected[..])));
+    }
+    let store = house.open(Scope::Default).await;
+    let report = store.verify(|_| {}).await.unwrap();
+    let put_back = report.findings.iter().find(|found| found.kind.code() == "put-back").unwrap();
+    assert!(put_back.to_string().contains("older than it was on 2"), "{put_back}");
+
+    // What was given once is not given again.
+    house.copy("store", "accepted");
+    appended(&store, 7..=7).await;
+    house.copy("accepted", "store");
+    let repaired = house.open(Scope::Default).await;
+    repaired.repair(RepairOptions::default(), |_| {}).await.unwrap();
+    assert_eq!(house.findings(Scope::Default).await, []);
+}
+
+#[tokio::test]
+async fn a_witness_that_is_lost_or_of_another_store_shows_nothing() {
+    let house = Witnessed(tempfile::tempdir().unwrap());
+    appended(&house.open(Scope::Default).await, 1..=3).await;
+    // Another store in the same folder, under the same secret.
+    std::fs::remove_dir_all(house.0.path().join("store")).unwrap();
+    appended(&house.open(Scope::Default).await, 1..=2).await;
+    assert_eq!(house.findings(Scope::Default).await, []);
+    // Lost, and not to be made again.
+    std::fs::remove_dir_all(house.0.path().join("witness")).unwrap();
+    std::fs::write(house.0.path().join("witness"), "").unwrap();
+    appended(&house.open(Scope::Default).await, 3..=3).await;
+    assert_eq!(house.findings(Scope::Default).await, []);
+    std::fs::remove_file(house.0.path().join("witness")).unwrap();
+    // Moved, with the witness of its former place.
+    appended(&house.open(Scope::Default).await, 4..=4).await;
+    house.copy("store", "elsewhere");
+    std::fs::remove_dir_all(house.0.path().join("store")).unwrap();
+    house.copy("elsewhere", "store");
+    assert_eq!(house.findings(Scope::Default).await, []);
 }

@@ -95,7 +95,7 @@ impl Committer<'_> {
             return Ok(());
         };
         let line = self.folder.seal_head(self.key, head)?;
-        self.with_room(|| self.folder.directory.overwrite(HEAD, &line))?;
+        self.with_room(|| self.folder.overwrite_head(&line))?;
         tail.set_head(head, line);
         Ok(())
     }
@@ -274,6 +274,7 @@ impl Committer<'_> {
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.directory.replace(HEAD, &line)?;
         self.folder.directory.sync()?;
+        self.folder.bear_witness(&line);
         tail.set_head(head, line);
         // Forget the head's bytes, so that the folder is scanned again: findings from before there was a head may no
         // longer hold.

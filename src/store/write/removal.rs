@@ -37,6 +37,7 @@ impl Writer {
         if removed {
             // Ignore errors of the lock: another process may have deleted it with the folder. It may be purging too; what is
             // left is deleted by the next upkeep.
+            folder.drop_witness();
             if let Err(error) = purge(&*parent).and_then(|()| leave_parents(&folder.root, below)) {
                 tracing::warn!(%error, "could not delete all of a removed conversation");
             }
