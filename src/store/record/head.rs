@@ -150,6 +150,7 @@ impl Head {
     /// What it means that there are fewer records than this head tells of.
     pub(crate) fn loss(&self) -> FindingKind {
         match self.put_back {
+            Some(NameTime::MIN) => FindingKind::PutBack { since: None },
             Some(last) => FindingKind::PutBack { since: last.timestamp() },
             None => FindingKind::TailTruncated,
         }
