@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{
+    CONTENT_ENCODING, HeaderName, HeaderValue, ORIGIN, USER_AGENT, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use sottovoce::conversation::HostTurn;
@@ -34,6 +36,10 @@ const MICROS: HeaderName = HeaderName::from_static("x-sottovoce-micros");
 const RECEIPT: HeaderName = HeaderName::from_static("x-sottovoce-receipt");
 /// That words were not recorded, and why.
 const RECORDED: HeaderName = HeaderName::from_static("x-sottovoce-recorded");
+
+/// For so long, Home Assistant does not hear that the model server is away. Its forms call every answer but a list an
+/// unexpected error. After five seconds without one they say that they cannot connect.
+const UNHEARD: Duration = Duration::from_secs(6);
 
 const REMOTE: &str =
     "the model runs on other people's machines, and LanguageModel.AllowCloud is off";
@@ -126,7 +132,17 @@ impl Handler {
                     let hub = Arc::clone(&self.hub);
                     tokio::spawn(async move { drop(hub.open(&scope).await) });
                 }
-                self.forward(is_openai, &admitted, body, None).await
+                let answered = self.forward(is_openai, &admitted, body, None).await;
+                // Home Assistant asks by Ollama's client for Python.
+                let agent = admitted.head.headers.get(USER_AGENT);
+                let asks =
+                    agent.is_some_and(|agent| agent.as_bytes().starts_with(b"ollama-python/"));
+                if asks
+                    && matches!(&answered, Err(told) if told.status() == StatusCode::BAD_GATEWAY)
+                {
+                    tokio::time::sleep(UNHEARD).await;
+                }
+                answered
             }
         }
         .map_err(Box::new)
