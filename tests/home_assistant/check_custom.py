@@ -129,6 +129,25 @@ async def a_model_that_is_away_costs_nothing_that_was_said(house):
     await house.remove(entry)
 
 
+async def a_memory_that_is_away_is_not_taken_for_a_model_that_is(house):
+    with Model(reading) as model:
+        entry, agent = await _add(house, model, "unreachable", scope="one")
+        await house.say(agent, "Good morning.")
+        store = CONFIG / "unreachable/store"
+        store.rename(CONFIG / "unreachable/moved")
+        store.write_text("This is no folder.")
+        rows = []
+        for language, excuse in (("en", "I cannot store"), ("it", "In questo momento non posso conservare")):
+            reply = await house.say(agent, FACT["kitchen"], language=language)
+            rows.append((language, reply.speech))
+            assert reply.speech.startswith(excuse) and len(model.asked) == 1, reply
+        table(("language", "the store is gone"), rows)
+        store.unlink()
+        (CONFIG / "unreachable/moved").rename(store)
+        assert (await house.say(agent, FACT["kitchen"])).speech == "All right."
+        await house.remove(entry)
+
+
 async def what_was_said_survives_the_killing_of_home_assistant(house):
     with Model(reading) as model:
         entry, agent = await _add(house, model, "killed", scope="one")
