@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{
-    CONTENT_ENCODING, HeaderName, HeaderValue, ORIGIN, USER_AGENT, WWW_AUTHENTICATE,
-};
+use http::header::{CONTENT_ENCODING, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use sottovoce::conversation::HostTurn;
@@ -133,12 +131,11 @@ impl Handler {
                     tokio::spawn(async move { drop(hub.open(&scope).await) });
                 }
                 let answered = self.forward(is_openai, &admitted, body, None).await;
+                let is_away = |told: &Response<_>| told.status() == StatusCode::BAD_GATEWAY;
                 // Home Assistant asks by Ollama's client for Python.
-                let agent = admitted.head.headers.get(USER_AGENT);
-                let asks =
-                    agent.is_some_and(|agent| agent.as_bytes().starts_with(b"ollama-python/"));
-                if asks
-                    && matches!(&answered, Err(told) if told.status() == StatusCode::BAD_GATEWAY)
+                let asks = admitted.head.headers.get("user-agent").map(HeaderValue::as_bytes);
+                if asks.is_some_and(|by| by.starts_with(b"ollama-python/"))
+                    && answered.as_ref().is_err_and(is_away)
                 {
                     tokio::time::sleep(UNHEARD).await;
                 }
