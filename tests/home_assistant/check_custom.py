@@ -5,10 +5,12 @@ import json
 import os
 
 from answers import UNKNOWN, reading, text
-from house import CONFIG, HERE, spoken
+from house import CONFIG, free_port, spoken
 from model import NAME, Model
 from report import say, table
 from rooms import rooms
+from rules import FOLDER, RULES
+from sottovoce import Endpoint, Store
 
 FACT = {"kitchen": "My cat is called Minka.", "office": "My cat is called Felix."}
 QUESTION = "What is my cat called?"
@@ -127,6 +129,25 @@ async def a_model_that_is_away_costs_nothing_that_was_said(house):
     await house.remove(entry)
 
 
+async def a_memory_that_is_away_is_not_taken_for_a_model_that_is(house):
+    with Model(reading) as model:
+        entry, agent = await _add(house, model, "unreachable", scope="one")
+        await house.say(agent, "Good morning.")
+        store = CONFIG / "unreachable/store"
+        store.rename(CONFIG / "unreachable/moved")
+        store.write_text("This is no folder.")
+        rows = []
+        for language, excuse in (("en", "I cannot store"), ("it", "In questo momento non posso conservare")):
+            reply = await house.say(agent, FACT["kitchen"], language=language)
+            rows.append((language, reply.speech))
+            assert reply.speech.startswith(excuse) and len(model.asked) == 1, reply
+        table(("language", "the store is gone"), rows)
+        store.unlink()
+        (CONFIG / "unreachable/moved").rename(store)
+        assert (await house.say(agent, FACT["kitchen"])).speech == "All right."
+        await house.remove(entry)
+
+
 async def what_was_said_survives_the_killing_of_home_assistant(house):
     with Model(reading) as model:
         entry, agent = await _add(house, model, "killed", scope="one")
@@ -144,18 +165,36 @@ async def what_was_said_survives_the_killing_of_home_assistant(house):
         await house.remove(entry)
 
 
+async def the_form_names_what_is_wrong(house):
+    with Model() as model, Store(**model.environment()) as store:
+        with Endpoint(store, SOTTOVOCE__SERVE__TOKEN="only-for-this-test") as locked:
+            (CONFIG / "wrong").mkdir()
+            (CONFIG / "wrong/a-file").write_text("This is no folder.")
+            right = {"url": model.url, "folder": "/srv/config/wrong/store", "key_file": "/srv/config/wrong/key"}
+            rows = []
+            for name, wrong, error in (
+                ("url", model.url.removeprefix("http://"), {"url": "invalid_url"}),
+                ("url", "http://", {"url": "invalid_url"}),
+                ("url", f"http://127.0.0.1:{free_port()}", {"url": "cannot_connect"}),
+                ("url", locked.url, {"url": "model_failed"}),
+                ("url", f"{model.url}/elsewhere", {"url": "not_ollama"}),
+                ("folder", "/srv/config/wrong/a-file/store", {"base": "cannot_open"}),
+                ("key_file", "/srv/config/wrong/a-file/key", {"base": "cannot_open"}),
+            ):
+                errors = await house.refused("sottovoce", {**right, name: wrong})
+                rows.append((f"{name}: {wrong}", errors))
+                assert errors == error, rows[-1]
+            table(("form", "error"), rows)
+            assert not (CONFIG / "wrong/key").exists(), "a form that was refused has made a key"
+
+
 async def texts_and_forms_agree_as_home_assistants_own_checks_want(house):
-    folder = HERE.parent.parent / "integrations/home_assistant/custom_components/sottovoce"
-
-    def names(value, at=""):
-        return {at} if isinstance(value, str) else {name for key in value for name in names(value[key], f"{at}/{key}")}
-
-    read = lambda file: json.loads((folder / file).read_text())
-    texts = read("strings.json")
-    assert texts == read("translations/en.json") and names(texts) == names(read("translations/de.json"))
-    manifest = list(read("manifest.json"))
-    assert manifest[:2] == ["domain", "name"] and manifest[2:] == sorted(manifest[2:]), manifest
+    for rule in RULES:
+        rule()
     shown = (await house.command("get_services"))["sottovoce"]
+    told = json.loads((FOLDER / "strings.json").read_text())["services"]
     assert {name: set(action["fields"]) for name, action in shown.items()} == {
-        name: set(action["fields"]) for name, action in texts["services"].items()}
-    assert set(read("icons.json")["services"]) == set(shown)
+        name: set(action["fields"]) for name, action in told.items()}
+    brands = (await house.command("brands/access_token"))["token"]
+    async with house.session.get(f"{house.url}/api/brands/integration/sottovoce/icon.png?token={brands}") as answer:
+        assert await answer.read() == (FOLDER / "brand/icon.png").read_bytes(), answer.status

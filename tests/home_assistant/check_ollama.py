@@ -1,8 +1,10 @@
 """Home Assistant's own integration of Ollama with `sottovoce serve` in front of the model."""
 
 import asyncio
+import time
 
 from answers import UNKNOWN, reading, text
+from house import spoken
 from model import NAME, Model
 from report import table, urlopen_json
 from sottovoce import Endpoint, Store
@@ -70,3 +72,35 @@ async def a_key_of_a_room_opens_that_room_alone(house):
             errors = await house.refused("ollama", {"url": f"{endpoint.url}/s/office", "api_key": "kitchen-key"})
             assert errors == {"base": "invalid_auth"}, errors
             await house.remove(entry)
+
+
+async def what_home_assistant_answers_itself_is_in_the_session_and_is_not_stored(house):
+    with Model(reading) as model, Store(**model.environment()) as store, Endpoint(store) as endpoint:
+        entry, agent = await house.add_ollama(f"{endpoint.url}/s/kitchen", "Local", MODEL)
+        pipeline = await house.pipeline("Commands first here", agent, prefer_local_intents=True)
+        said = ("turn on the kitchen lamp", FACT["kitchen"], "turn off the kitchen lamp", QUESTION)
+        conversation, answers = {}, []
+        for words in said:
+            events = await house.run(pipeline, words, **conversation)
+            conversation = {"conversation_id": next(data["conversation_id"] for _, kind, data in events if kind == "intent-start")}
+            answers.append(spoken(events))
+        assert FACT["kitchen"] in answers[3] and len(model.asked) == 2, (answers, len(model.asked))
+        users = [message["content"] for message in model.asked[1]["messages"] if message["role"] == "user"]
+        table(("said", "answer", "in the last request", "stored"), [
+            (words, answer, words in users, words in dict(map(reversed, store.messages("kitchen")))) for words, answer in zip(said, answers)])
+        assert users == list(said), users
+        assert store.messages("kitchen") == [("user", said[1]), ("assistant", "All right."), ("user", said[3]), ("assistant", answers[3])]
+        await house.run(pipeline, "And what is my cat called now?")
+        later = text(model.asked[-1])
+        assert FACT["kitchen"] in later and "lamp" not in later.lower().split("my cat is called", 1)[1], later
+        await house.remove(entry)
+        store.is_sound()
+
+
+async def a_model_server_that_is_away_is_named_by_the_form(house):
+    with Store() as store, Endpoint(store) as endpoint:
+        begun = time.monotonic()
+        errors = await house.refused("ollama", {"url": f"{endpoint.url}/s/kitchen"})
+        table(("the memory runs, the model server does not", "error", "after"), [
+            (endpoint.url, errors, f"{time.monotonic() - begun:.1f} s")])
+        assert errors == {"base": "cannot_connect"}, errors

@@ -20,6 +20,7 @@ CONFIGURATION = """
 homeassistant: {name: Test house, unit_system: metric, time_zone: UTC, language: en, country: GB}
 api:
 assist_pipeline:
+brands:
 config:
 conversation:
 media_source:
@@ -85,7 +86,7 @@ class House:
         data = {"stable": stable, "pending": None, "yaml_migration_done": True}
         (CONFIG / ".storage/http").write_text(json.dumps({"version": 3, "minor_version": 1, "key": "http", "data": data}))
         self.before_start()
-        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=300))
+        self.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=300))
         self._start()
         try:
             await asyncio.wait_for(self._onboard(), 90)
@@ -118,7 +119,7 @@ class House:
         while True:
             assert self._process.poll() is None, (CONFIG / "console.log").read_text()[-3000:]
             with contextlib.suppress(aiohttp.ClientError):
-                async with self._session.get(f"{self.url}/api/onboarding") as answer:
+                async with self.session.get(f"{self.url}/api/onboarding") as answer:
                     if answer.status == 200:
                         break
             await asyncio.sleep(0.1)
@@ -131,16 +132,16 @@ class House:
         await self._answers()
         client = f"{self.url}/"
         user = {"client_id": client, "name": "Ann", "username": "ann", "password": "only-for-this-test", "language": "en"}
-        async with self._session.post(f"{self.url}/api/onboarding/users", json=user) as answer:
+        async with self.session.post(f"{self.url}/api/onboarding/users", json=user) as answer:
             code = (await answer.json())["auth_code"]
         grant = {"grant_type": "authorization_code", "code": code, "client_id": client}
-        async with self._session.post(f"{self.url}/auth/token", data=grant) as answer:
+        async with self.session.post(f"{self.url}/auth/token", data=grant) as answer:
             self.token = (await answer.json())["access_token"]
         self._headers = {"Authorization": f"Bearer {self.token}"}
         await self._runs()
 
     async def __aexit__(self, *_):
-        await self._session.close()
+        await self.session.close()
         self._process.terminate()
         try:
             await asyncio.to_thread(self._process.wait, 30)
@@ -149,14 +150,14 @@ class House:
 
     async def call(self, method, path, body=None):
         """An answer of the REST interface."""
-        async with self._session.request(method, self.url + path, json=body, headers=self._headers) as answer:
+        async with self.session.request(method, self.url + path, json=body, headers=self._headers) as answer:
             text = await answer.text()
             assert answer.status < 300, (method, path, answer.status, text[:500])
             return json.loads(text)
 
     @contextlib.asynccontextmanager
     async def _socket(self):
-        async with self._session.ws_connect(f"{self.url}/api/websocket") as opened:
+        async with self.session.ws_connect(f"{self.url}/api/websocket") as opened:
             await opened.receive_json()
             await opened.send_json({"type": "auth", "access_token": self.token})
             assert (await opened.receive_json())["type"] == "auth_ok"

@@ -35,6 +35,10 @@ const RECEIPT: HeaderName = HeaderName::from_static("x-sottovoce-receipt");
 /// That words were not recorded, and why.
 const RECORDED: HeaderName = HeaderName::from_static("x-sottovoce-recorded");
 
+/// For so long, Home Assistant does not hear that the model server is away. Its forms call every answer but a list an
+/// unexpected error. After five seconds without one they say that they cannot connect.
+const UNHEARD: Duration = Duration::from_secs(6);
+
 const REMOTE: &str =
     "the model runs on other people's machines, and LanguageModel.AllowCloud is off";
 
@@ -126,7 +130,16 @@ impl Handler {
                     let hub = Arc::clone(&self.hub);
                     tokio::spawn(async move { drop(hub.open(&scope).await) });
                 }
-                self.forward(is_openai, &admitted, body, None).await
+                let answered = self.forward(is_openai, &admitted, body, None).await;
+                let is_away = |told: &Response<_>| told.status() == StatusCode::BAD_GATEWAY;
+                // Home Assistant asks by Ollama's client for Python.
+                let asks = admitted.head.headers.get("user-agent").map(HeaderValue::as_bytes);
+                if asks.is_some_and(|by| by.starts_with(b"ollama-python/"))
+                    && answered.as_ref().is_err_and(is_away)
+                {
+                    tokio::time::sleep(UNHEARD).await;
+                }
+                answered
             }
         }
         .map_err(Box::new)

@@ -25,55 +25,43 @@ impl Trouble {
 }
 
 /// By language: nothing heard, no answer of the model, and no memory.
-const PHRASES: [(&str, [&str; 3]); 6] = [
-    (
+const PHRASES: [[&str; 4]; 6] = [
+    [
         "en",
-        [
-            "I did not hear anything.",
-            "I cannot think of an answer right now. Please try again in a moment.",
-            "I cannot reach my memory right now, so I had better not answer.",
-        ],
-    ),
-    (
+        "I did not hear anything.",
+        "I cannot think of an answer right now. Please try again in a moment.",
+        "I cannot reach my memory right now, so I had better not answer.",
+    ],
+    [
         "de",
-        [
-            "Ich habe nichts gehört.",
-            "Mir fällt gerade keine Antwort ein. Bitte versuche es gleich noch einmal.",
-            "Ich komme gerade nicht an mein Gedächtnis und antworte lieber nicht.",
-        ],
-    ),
-    (
+        "Ich habe nichts gehört.",
+        "Mir fällt gerade keine Antwort ein. Bitte versuche es gleich noch einmal.",
+        "Ich komme gerade nicht an mein Gedächtnis und antworte lieber nicht.",
+    ],
+    [
         "fr",
-        [
-            "Je n'ai rien entendu.",
-            "Je ne trouve pas de réponse pour l'instant. Réessaie dans un moment.",
-            "Je n'ai pas accès à ma mémoire pour l'instant, je préfère ne pas répondre.",
-        ],
-    ),
-    (
+        "Je n'ai rien entendu.",
+        "Je ne trouve pas de réponse pour l'instant. Réessaie dans un moment.",
+        "Je n'ai pas accès à ma mémoire pour l'instant, je préfère ne pas répondre.",
+    ],
+    [
         "es",
-        [
-            "No he oído nada.",
-            "Ahora mismo no se me ocurre una respuesta. Inténtalo de nuevo en un momento.",
-            "Ahora mismo no llego a mi memoria, así que prefiero no responder.",
-        ],
-    ),
-    (
+        "No he oído nada.",
+        "Ahora mismo no se me ocurre una respuesta. Inténtalo de nuevo en un momento.",
+        "Ahora mismo no llego a mi memoria, así que prefiero no responder.",
+    ],
+    [
         "it",
-        [
-            "Non ho sentito nulla.",
-            "In questo momento non trovo una risposta. Riprova tra poco.",
-            "In questo momento non raggiungo la mia memoria e preferisco non rispondere.",
-        ],
-    ),
-    (
+        "Non ho sentito nulla.",
+        "In questo momento non trovo una risposta. Riprova tra poco.",
+        "In questo momento non raggiungo la mia memoria e preferisco non rispondere.",
+    ],
+    [
         "nl",
-        [
-            "Ik heb niets gehoord.",
-            "Ik weet nu even geen antwoord. Probeer het straks nog eens.",
-            "Ik kan nu niet bij mijn geheugen en geef liever geen antwoord.",
-        ],
-    ),
+        "Ik heb niets gehoord.",
+        "Ik weet nu even geen antwoord. Probeer het straks nog eens.",
+        "Ik kan nu niet bij mijn geheugen en geef liever geen antwoord.",
+    ],
 ];
 
 /// What is spoken when there is no answer, in the language of the turn.
@@ -98,8 +86,8 @@ impl Phrases {
             return own;
         }
         let [english, ..] = &PHRASES;
-        let (_, [unheard, model, memory]) =
-            PHRASES.iter().find(|(known, _)| *known == code).unwrap_or(english);
+        let [_, unheard, model, memory] =
+            PHRASES.iter().find(|[known, ..]| *known == code).unwrap_or(english);
         match trouble {
             Trouble::Unheard => unheard,
             Trouble::Model => model,

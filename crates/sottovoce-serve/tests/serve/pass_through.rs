@@ -1,5 +1,8 @@
 //! What needs no memory passes byte for byte, in both directions.
 
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
 use serde_json::json;
 use sottovoce::Scope;
 
@@ -111,6 +114,22 @@ async fn a_server_that_is_not_there_is_named_in_the_form_of_the_client() {
     let got = served.get("/api/tags").await;
     assert_eq!(got.status, 502);
     assert_eq!(served.messages(&Scope::Default).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_of_home_assistant_learns_that_the_model_server_is_away() {
+    let mut served = Served::start().await;
+    served.stub.stop();
+    let agent = [("user-agent", "ollama-python/0.6.2 (x86_64 linux) Python/3.14.0")];
+    let begun = Instant::now();
+    let got = served.ask(Method::GET, "/s/kitchen/api/tags", String::new(), &agent).await;
+    // It takes five seconds of silence for a server that cannot be reached, and any answer for an unexpected error.
+    assert!(begun.elapsed() > Duration::from_secs(5), "after {:?}", begun.elapsed());
+    assert_eq!(got.status, 502);
+    assert!(got.text.contains("cannot be reached"), "{}", got.text);
+    let begun = Instant::now();
+    assert_eq!(served.get("/api/tags").await.status, 502);
+    assert!(begun.elapsed() < Duration::from_secs(3), "others waited {:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

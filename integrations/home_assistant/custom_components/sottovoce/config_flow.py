@@ -14,7 +14,7 @@ import probatio
 from homeassistant.config_entries import ConfigEntry, ConfigFlow, ConfigFlowResult, OptionsFlow
 from homeassistant.const import CONF_LLM_HASS_API, CONF_MODEL, CONF_PROMPT, CONF_URL
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers import llm
+from homeassistant.helpers import config_validation as cv, llm
 from homeassistant.helpers.selector import (
     SelectOptionDict,
     SelectSelector,
@@ -34,11 +34,28 @@ _LOGGER = logging.getLogger(__name__)
 URL = TextSelector(TextSelectorConfig(type=TextSelectorType.URL))
 
 
+class Refused(Exception):
+    """An address that cannot be used: the form's error, and what completes its sentence."""
+
+    def __init__(self, error: str, why: str = "") -> None:
+        super().__init__(error)
+        self.error, self.why = error, why
+
+
 async def _models(url: str) -> list[str]:
     """The models of the server."""
-    async with asyncio.timeout(TIMEOUT):
-        listed = await model_client(url).list()
-    return sorted(model["model"] for model in listed["models"])
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            listed = await model_client(cv.url(url)).list()
+        return sorted(model["model"] for model in listed["models"])
+    except probatio.Invalid as error:
+        raise Refused("invalid_url") from error
+    except (TimeoutError, ConnectionError, httpx2.HTTPError) as error:
+        raise Refused("cannot_connect") from error
+    except ollama.ResponseError as error:
+        raise Refused("model_failed", str(error.status_code)) from error
+    except (ValueError, TypeError) as error:
+        raise Refused("not_ollama") from error
 
 
 def _check_store(data: dict[str, str]) -> None:
@@ -76,15 +93,15 @@ class SottovoceConfigFlow(ConfigFlow, domain=DOMAIN):
         folder = self.hass.config.path(DOMAIN)
         suggested = {CONF_URL: "http://127.0.0.1:11434", CONF_FOLDER: f"{folder}/store", CONF_KEY_FILE: f"{folder}/key"}
         if user_input is not None:
-            suggested = user_input
+            suggested = user_input = {name: value.strip() for name, value in user_input.items()}
             self._async_abort_entries_match({CONF_FOLDER: user_input[CONF_FOLDER]})
             try:
                 self._models = await _models(user_input[CONF_URL])
                 await self.hass.async_add_executor_job(_check_store, user_input)
             except ImportError:
                 return self.async_abort(reason="no_package")
-            except (TimeoutError, ConnectionError, httpx2.HTTPError, ollama.ResponseError):
-                errors["base"] = "cannot_connect"
+            except Refused as refused:
+                errors[CONF_URL], placeholders["why"] = refused.error, refused.why
             except Exception as error:
                 # The package's own errors say what to do, and never hold words of a conversation.
                 _LOGGER.warning("The store cannot be opened: %s", error)
@@ -129,7 +146,7 @@ class SottovoceOptionsFlow(OptionsFlow):
             return self.async_create_entry(data=user_input)
         try:
             models = await _models(self.config_entry.data[CONF_URL])
-        except (TimeoutError, ConnectionError, httpx2.HTTPError, ollama.ResponseError):
+        except Refused:
             models = [self.config_entry.options[CONF_MODEL]]
         form = self.add_suggested_values_to_schema(_answering(self.hass, models), self.config_entry.options)
         return self.async_show_form(step_id="init", data_schema=form)
