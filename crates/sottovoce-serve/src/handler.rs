@@ -133,8 +133,9 @@ impl Handler {
                 let answered = self.forward(is_openai, &admitted, body, None).await;
                 let is_away = |told: &Response<_>| told.status() == StatusCode::BAD_GATEWAY;
                 // Home Assistant asks by Ollama's client for Python.
-                let asks = admitted.head.headers.get("user-agent").map(HeaderValue::as_bytes);
-                if asks.is_some_and(|by| by.starts_with(b"ollama-python/"))
+                let by = admitted.head.headers.get("user-agent").map(HeaderValue::as_bytes);
+                if admitted.path == "/api/tags"
+                    && by.is_some_and(|by| by.starts_with(b"ollama-python/"))
                     && answered.as_ref().is_err_and(is_away)
                 {
                     tokio::time::sleep(UNHEARD).await;

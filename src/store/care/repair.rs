@@ -13,8 +13,9 @@ use crate::store::care::repair::set_aside::passing;
 use crate::store::care::repair_kind::{RepairAction, RepairKind, pack_of};
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::tail::Tail;
-use crate::store::record::finding::{Finding, FindingKind, Report};
+use crate::store::record::finding::{FindingKind, Report};
 use crate::store::record::layout::{HEAD, QUARANTINE};
+use crate::store::record::seq_set::SeqSet;
 use crate::store::rules::forget_plan::ForgetReport;
 use crate::store::write::committer::Committer;
 use crate::store::write::forget::{erase, remove_packed};
@@ -82,9 +83,8 @@ pub(crate) fn apply(
     if of(RepairKind::Accept).next().is_some() {
         snapshots::accept(committer, tail)?;
         accept(committer, tail)?;
-        let put_back = of(RepairKind::Accept).map(|action| &action.finding);
-        let put_back = put_back.filter(|found| matches!(found.kind, FindingKind::PutBack { .. }));
-        erase(committer, tail, &put_back.filter_map(Finding::numbers).collect())?;
+        let lost: SeqSet = tail.put_back().collect();
+        erase(committer, tail, &lost)?;
     }
     Ok(())
 }

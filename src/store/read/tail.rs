@@ -179,6 +179,12 @@ impl Tail {
         self.skipped.iter().filter_map(Finding::numbers)
     }
 
+    /// The numbers that the store had before an older copy was put back.
+    pub(crate) fn put_back(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+        let is_put_back = |found: &&Finding| matches!(found.kind, FindingKind::PutBack { .. });
+        self.skipped.iter().filter(is_put_back).filter_map(Finding::numbers)
+    }
+
     /// Whether the settings could be read.
     pub(crate) fn knows_settings(&self) -> bool {
         !self.skipped.iter().any(settings::is_about_settings)
