@@ -78,9 +78,7 @@ impl OpenScope {
         let limit = limit.min(settings.history_tokens);
         let (mut history, offered_before) = earlier.before(first, limit).await?;
         let mut offered: HashSet<u64> = seqs(&history).collect();
-        if request.has_tokens {
-            history = Context::default();
-        }
+        history.messages.retain(|_| !request.has_tokens);
         for turn in aligned.iter().flatten().filter_map(|at| known.turns.get(*at)) {
             offered.extend(turn.seqs().chain(seqs(&turn.recalled)));
         }

@@ -237,6 +237,16 @@ mod tests {
     }
 
     #[test]
+    fn pictures_without_words_are_told_of_and_stand_nowhere() {
+        let body = r#"{"input":[{"role":"user","content":[{"type":"input_image","image_url":"x"},
+            {"type":"input_image","image_url":"y"}]}]}"#;
+        let request = read(Form::OpenAiResponses, body).unwrap();
+        assert_eq!((request.utterance(), &request.lines[0].place), ("[2 images]", &None));
+        let body = r#"{"prompt":"Who is it?","images":["x"]}"#;
+        assert_eq!(read(Form::OllamaGenerate, body).unwrap().utterance(), "Who is it?");
+    }
+
+    #[test]
     fn only_a_first_request_for_json_or_a_title_is_doubted() {
         let doubt = |system: &str, more: &str, rest: &str| {
             let system = serde_json::json!(system);

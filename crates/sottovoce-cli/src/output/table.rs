@@ -94,10 +94,8 @@ pub(crate) fn show_within<const N: usize, const CUT: usize>(
     rows: Vec<[Cell; N]>,
     cut: [usize; CUT],
 ) -> io::Result<()> {
-    match output::columns(io::stdout()) {
-        Some(within) => show(names, fitted(names, rows, cut, within)),
-        None => show(names, rows),
-    }
+    let within = output::columns(io::stdout()).unwrap_or(usize::MAX);
+    show(names, fitted(names, rows, cut, within))
 }
 
 fn fitted<const N: usize, const CUT: usize>(

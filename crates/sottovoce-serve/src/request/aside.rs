@@ -73,16 +73,14 @@ fn is_probe(tool: &str) -> bool {
 /// Why the request belongs to no conversation by its words.
 pub(super) fn unsaid(request: &ChatRequest) -> Option<&'static str> {
     let words = request.utterance().trim();
+    let system = request.system.as_ref().map_or("", |system| &system.text);
     let is_alone = request.system.is_none() && request.lines.len() == 1;
     match request.lines.last() {
         _ if words.is_empty() => Some("it has no words of a user"),
         Some(last) if last.speaker == ChatRole::Assistant => {
             Some("its last message is the assistant's")
         }
-        _ if is_task(words) => Some(A_TASK),
-        _ if request.system.as_ref().is_some_and(|system| is_task_of(&system.text, words)) => {
-            Some(A_TASK)
-        }
+        _ if is_task(system, words) => Some(A_TASK),
         _ => (is_alone && words == PROBE).then_some(A_PROBE),
     }
 }
@@ -107,28 +105,22 @@ fn asks_for_form(text: &str) -> bool {
     })
 }
 
-fn is_task(text: &str) -> bool {
-    let text = text.trim_start();
-    TASKS.iter().any(|begin| text.starts_with(begin))
-        || (text.starts_with(TASK) && TASK_PARTS.iter().any(|part| text.contains(part)))
-}
-
-/// Whether a system prompt sets such a task. Documents may stand in it too, in Open WebUI's template, and its selection of
-/// tools is told by what the user's message looks like then.
-fn is_task_of(system: &str, words: &str) -> bool {
-    let selects = system.starts_with("Available Tools:")
-        && ["Query:", "History:"].iter().any(|begin| words.starts_with(begin));
-    selects || TASKS.iter().any(|begin| system.trim_start().starts_with(begin))
+/// Whether a program sets such a task, by its system prompt or by the user's message. Documents may stand in a system prompt,
+/// too, and Open WebUI's selection of tools is told by what the user's message looks like then.
+fn is_task(system: &str, words: &str) -> bool {
+    let begins = |text: &str| TASKS.iter().any(|begin| text.trim_start().starts_with(begin));
+    let selects = ["Query:", "History:"].iter().any(|begin| words.starts_with(begin));
+    let is_template = words.starts_with(TASK) && TASK_PARTS.iter().any(|part| words.contains(part));
+    let is_selection = system.starts_with("Available Tools:") && selects;
+    is_selection || is_template || begins(system) || begins(words)
 }
 
 /// The person's words in a message that Open WebUI has put into its template for documents, web searches and knowledge: what
 /// stands before or after it, or between the tags that earlier versions have for them.
 pub(super) fn words_beside_documents(text: &str) -> Option<String> {
-    let at = text.match_indices(TASK).map(|(at, _)| at);
-    let at = at
-        .into_iter()
-        .find(|at| *at == 0 || text.get(..*at).is_some_and(|before| before.ends_with('\n')))?;
-    let (before, template) = text.split_at_checked(at)?;
+    let mut parts = text.match_indices(TASK).filter_map(|(at, _)| text.split_at_checked(at));
+    let (before, template) =
+        parts.find(|(before, _)| before.is_empty() || before.ends_with('\n'))?;
     if !TASK_PARTS.iter().any(|part| template.contains(part)) {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use sottovoce::ChatRole;
 
-use super::chat::{count, or_pictures};
+use super::chat::{content, count, or_pictures};
 use super::json::{Object, place};
 use super::line::{ChatRequest, Line, System, Unread};
 
@@ -13,13 +13,12 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unrea
     if fields.only_text("suffix")?.is_some_and(|suffix| !suffix.is_empty()) {
         return Err(Unread::Aside("a prompt with a suffix completes a text"));
     }
-    let place_of = |name| fields.raw(name).and_then(|raw| place(body, raw));
     let system = fields.only_text("system")?.filter(|text| !text.is_empty());
-    let system = system.and_then(|text| Some(System { text, place: place_of("system")? }));
+    let system =
+        system.and_then(|text| Some(System { text, place: place(body, fields.raw("system")?)? }));
     let window = fields.object("options").and_then(|options| options.number("num_ctx"));
-    let prompt = fields.only_text("prompt")?.unwrap_or_default();
-    let content = (prompt, place_of("prompt").into_iter().collect());
-    let (text, places) = or_pictures(content, fields.count("images"));
+    let prompt = content(body, fields.raw("prompt"))?;
+    let (text, places) = or_pictures(prompt, fields.count("images"));
     Ok(ChatRequest {
         model: fields.only_text("model")?.unwrap_or_default(),
         system,
