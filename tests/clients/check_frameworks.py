@@ -30,7 +30,7 @@ async def the_command_llm_gets_a_memory():
     with tempfile.TemporaryDirectory() as folder:
         def with_llm(url, words):
             environment = {"PATH": os.environ["PATH"], "HOME": folder, "LLM_USER_PATH": folder, "OLLAMA_HOST": f"{url}/s/kitchen"}
-            return _run(sys.executable, "-m", "llm", "-m", f"ollama/{NAME}:latest", words, env=environment)
+            return _run(sys.executable, "-m", "llm", "--no-log", "-m", f"ollama/{NAME}:latest", words, env=environment)
 
         await anyio.to_thread.run_sync(remember, with_llm)
 
