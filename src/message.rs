@@ -89,6 +89,8 @@ impl fmt::Debug for ToolCall {
 
 /// Metadata key of a tool result: the function's name.
 pub const TOOL: &str = "tool";
+/// Metadata key of a message that may be a program's own task rather than a person's words: why.
+pub(crate) const ASIDE: &str = "aside";
 /// Metadata key of an incomplete answer: why it is incomplete.
 pub(crate) const CUT_OFF: &str = "cutOff";
 /// Metadata key of an imported message: its system and record.
@@ -136,8 +138,8 @@ pub struct ChatMessage {
     pub timestamp: Timestamp,
     /// Key-value pairs. `speaker` is shown to the model; `confidence` (0 to 1) can keep a doubtful transcript out of
     /// later prompts; `cutOff` marks an incomplete answer; `tool` names a result's function; `importedFrom` gives the
-    /// system and record of an imported message; `restoredFrom` gives the snapshot and number of a restored one, with
-    /// `saidAt` and `saidIn` for its time and thread; `expiresAt` ends its time in the context; `artifact` names the
+    /// system and record of an imported message; `aside` says why it may be a program's own task; `restoredFrom` gives the
+    /// snapshot and number of a restored one, with `saidAt` and `saidIn` for its time and thread; `expiresAt` ends its time in the context; `artifact` names the
     /// artifact with a long result; `promptTokens`, `cachedTokens` and `answerTokens` count an answer's tokens, `firstWordMs`
     /// tells after how many milliseconds it began, and `recalled` how many messages recall brought. Hosts usually add
     /// `device`, `lang` and `discordMessageId`.
@@ -200,6 +202,30 @@ impl ChatMessage {
     /// is complete.
     pub fn cut_off(&self) -> Option<&str> {
         self.metadata.get(CUT_OFF).map(String::as_str)
+    }
+
+    /// Why it may be a program's own task rather than a person's words, if it may.
+    pub fn aside(&self) -> Option<&str> {
+        self.metadata.get(ASIDE).map(String::as_str)
+    }
+
+    /// Marks it, if there is a reason, as what may be a program's own task rather than a person's words.
+    #[must_use]
+    pub fn set_aside(mut self, why: Option<&str>) -> Self {
+        self.metadata.extend(why.map(|why| (ASIDE.to_owned(), why.to_owned())));
+        self
+    }
+
+    /// Puts it into the turn of an utterance: into its thread, and aside if that is.
+    #[must_use]
+    pub fn in_turn_of(mut self, utterance: &Self) -> Self {
+        self.thread_id.clone_from(&utterance.thread_id);
+        self.set_aside(utterance.aside())
+    }
+
+    /// Whether prompts may bring it in by themselves, as history or by recall. Whoever asks for it gets it all the same.
+    pub(crate) fn comes_unasked(&self) -> bool {
+        self.aside().is_none()
     }
 
     /// Whether it was imported from another system.

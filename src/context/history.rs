@@ -69,6 +69,7 @@ impl<'a> History<'a> {
     fn has(&self, stored: &StoredMessage) -> bool {
         self.request.before.is_none_or(|utterance| stored.seq < utterance)
             && stored.message.thread_id.as_deref() == self.request.thread
+            && stored.message.comes_unasked()
             && !self.request.now.is_some_and(|now| stored.message.has_expired(now))
             && stored.seq > self.request.after
             && !self.profile.hides(stored)

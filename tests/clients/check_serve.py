@@ -69,7 +69,7 @@ async def what_the_openai_package_sends_reaches_the_model_byte_for_byte():
     assert [words for who, words in held if who == "assistant"] == ["It is fine."] * 3, held
 
 
-def _remember(ask):
+def remember(ask):
     """Two sessions: the second gets what was said in the first."""
     with Model() as model, Store(**model.environment()) as store, Endpoint(store) as endpoint:
         assert ask(endpoint.url, CAT) == ask(endpoint.url, QUESTION) == "It is fine."
@@ -100,7 +100,7 @@ async def each_package_gets_a_memory():
         return ollama.Client(host=f"{url}/s/kitchen").generate(NAME, words).response
 
     for ask in (with_ollama, with_openai, with_responses, with_generate):
-        await anyio.to_thread.run_sync(_remember, ask)
+        await anyio.to_thread.run_sync(remember, ask)
 
 
 async def the_javascript_package_gets_a_memory():
@@ -119,7 +119,7 @@ async def the_javascript_package_gets_a_memory():
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    await anyio.to_thread.run_sync(_remember, with_javascript)
+    await anyio.to_thread.run_sync(remember, with_javascript)
 
 
 async def a_session_with_tools_is_stored_once():

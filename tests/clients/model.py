@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        models = [{"name": f"{NAME}:latest", "model": f"{NAME}:latest", "size": 1}]
+        models = [{"name": f"{NAME}:latest", "model": f"{NAME}:latest", "size": 1, "digest": "1" * 64}]
         answers = {"/api/version": {"version": "0.33.0"}, "/api/tags": {"models": models}, "/api/ps": {"models": []}}
         answers["/v1/models"] = {"object": "list", "data": [{"id": NAME, "object": "model", "created": 1, "owned_by": "library"}]}
         self._whole(answers.get(self.path, {}))

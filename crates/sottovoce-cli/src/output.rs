@@ -241,7 +241,8 @@ pub(crate) fn excerpt(seq: u64, message: &ChatMessage, words: &str) -> io::Resul
     let speaker = message.speaker().map(|name| format!("{}: ", one_line(name)));
     let restored = message.restored_from().map(|_| format!(" {DIM}(restored){DIM:#}"));
     let thread = message.thread_id.as_deref().map(|id| format!("{DIM}[{}]{DIM:#} ", one_line(id)));
-    let cut = message.cut_off().map(|why| format!(" {DIM}({}){DIM:#}", printable(why)));
+    let marks = [message.cut_off(), message.aside().and(Some("aside"))];
+    let marks = marks.into_iter().flatten().map(|why| format!(" {DIM}({}){DIM:#}", printable(why)));
     let calls: Vec<String> = message.tool_calls.iter().map(|call| one_line(&call.name)).collect();
     let space = if message.content.is_empty() { "" } else { " " };
     let called = format!("{space}{DIM}(calls {}){DIM:#}", calls.join(", "));
@@ -252,7 +253,7 @@ pub(crate) fn excerpt(seq: u64, message: &ChatMessage, words: &str) -> io::Resul
         speaker.unwrap_or_default(),
         words.replace('\n', "\n        "),
         if calls.is_empty() { "" } else { &called },
-        cut.unwrap_or_default(),
+        marks.collect::<String>(),
         restored.unwrap_or_default(),
     );
     let shown = wrapped(&whole, io::stdout(), BELOW);

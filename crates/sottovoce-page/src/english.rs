@@ -84,7 +84,7 @@ texts! {
     NEWER = "Newer"; NEWEST = "Newest"; NOTHING_HERE = "Nothing was said here yet."; MESSAGE = "message";
     TOOL_RESULT = "Result";
     MOVED_TO_ARTIFACT = "Its text is kept as an artifact";
-    RESTORED = "restored from a snapshot"; IMPORTED = "imported"; PRUNED = "kept out of prompts";
+    RESTORED = "restored from a snapshot"; IMPORTED = "imported"; PRUNED = "kept out of prompts"; ASIDE = "perhaps a program's task";
     CLEARED = "The context was cleared"; FORGET_PICKED = "Forget what is selected…"; SAY_LABEL = "Say something…";
     SAY = "Say"; RETRY = "Retry"; STOP = "Stop"; OFF_RECORD = "off the record"; THINKING = "thinking…";
     LOOKED_UP = "looking it up…"; ANSWERED = "The answer has ended."; STOPPED = "Stopped. What was shown is kept.";
@@ -298,6 +298,7 @@ pub(crate) fn metadata(key: &str) -> Option<&'static str> {
     Some(match key {
         "answerTokens" => "Tokens of the answer",
         "artifact" => "Artifact",
+        "aside" => "Aside",
         "cachedTokens" => "From the cache",
         "confidence" => "Heard with confidence",
         "cutOff" => "Incomplete",

@@ -32,7 +32,7 @@ const HISTORY: HeaderName = HeaderName::from_static("x-sottovoce-history");
 const TOKENS: HeaderName = HeaderName::from_static("x-sottovoce-tokens");
 const MICROS: HeaderName = HeaderName::from_static("x-sottovoce-micros");
 const RECEIPT: HeaderName = HeaderName::from_static("x-sottovoce-receipt");
-/// That words were not recorded, and why.
+/// Whether words were recorded; why not, or why aside.
 const RECORDED: HeaderName = HeaderName::from_static("x-sottovoce-recorded");
 
 /// For so long, Home Assistant does not hear that the model server is away. Its forms call every answer but a list an
@@ -195,6 +195,7 @@ impl Handler {
         let (scope, turn, prepared) = prepared.map_err(|error| failed(&error))?;
         self.check_model(is_openai, &request.model).await?;
         // While the model works, others have the memory.
+        let aside = request.aside;
         drop((request, body));
         let settings = &self.hub.config().language_model;
         let recorder = Recorder {
@@ -207,7 +208,7 @@ impl Handler {
             progress: Progress::begin(begun, turn, self.hub.metrics()),
         };
         let mut response = self.forward(is_openai, admitted, prepared.body, Some(recorder)).await?;
-        account(response.headers_mut(), &prepared.receipt, &admitted.prefix);
+        account(response.headers_mut(), &prepared.receipt, &admitted.prefix, aside);
         Ok(response)
     }
 
@@ -323,13 +324,14 @@ impl Handler {
 }
 
 /// Adds to an answer what memory did. No header holds words.
-fn account(headers: &mut HeaderMap, receipt: &Receipt, prefix: &str) {
+fn account(headers: &mut HeaderMap, receipt: &Receipt, prefix: &str, aside: Option<&str>) {
     let numbers = [
         (RECALLED, receipt.recalled.len().to_string()),
         (HISTORY, receipt.history.len().to_string()),
         (TOKENS, receipt.tokens.to_string()),
         (MICROS, receipt.micros.to_string()),
         (RECEIPT, format!("{prefix}/receipt/{}", receipt.id)),
+        (RECORDED, aside.map_or("yes".to_owned(), |why| format!("aside; {why}"))),
     ];
     for (name, value) in numbers {
         if let Ok(value) = HeaderValue::from_str(&value) {

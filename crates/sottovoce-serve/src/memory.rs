@@ -15,7 +15,7 @@ use sottovoce::{ChatMessage, ChatRole, Error, Result, StoredMessage};
 use crate::hub::Hub;
 use crate::open_scope::OpenScope;
 use crate::receipt::{Entry, Receipt};
-use crate::request::{ChatRequest, Line, Speaker, spliced};
+use crate::request::{ChatRequest, Line, spliced};
 use crate::session::{Fit, Said, Sessions, Turn};
 use crate::time_line;
 use additions::Additions;
@@ -76,8 +76,9 @@ impl OpenScope {
         let earlier = Earlier::of(self, thread.as_deref()).await?;
         let limit = request.window.map_or(usize::MAX, |window| window / 8);
         let limit = limit.min(settings.history_tokens);
-        let (history, offered_before) = earlier.before(first, limit).await?;
+        let (mut history, offered_before) = earlier.before(first, limit).await?;
         let mut offered: HashSet<u64> = seqs(&history).collect();
+        history.messages.retain(|_| !request.has_tokens);
         for turn in aligned.iter().flatten().filter_map(|at| known.turns.get(*at)) {
             offered.extend(turn.seqs().chain(seqs(&turn.recalled)));
         }
@@ -155,7 +156,8 @@ impl OpenScope {
                 return Ok((session, true));
             }
         }
-        let mut message = self.conversation.message(ChatRole::User, request.utterance());
+        let message = self.conversation.message(ChatRole::User, request.utterance());
+        let mut message = message.set_aside(request.aside);
         message.thread_id.clone_from(thread);
         let stored = self.store.append_message(message).await?;
         // Masking may have changed the words. The client will send them as it did.
@@ -202,7 +204,7 @@ impl OpenScope {
         };
         let Some(utterance) = turn.utterance.clone() else { return Ok(()) };
         let new = since.iter().skip(turn.recorded);
-        let new: Vec<ChatMessage> = new.filter_map(|line| self.message(line, &utterance)).collect();
+        let new: Vec<ChatMessage> = new.map(|line| self.message(line, &utterance)).collect();
         turn.recorded = turn.recorded.max(since.len());
         if new.is_empty() {
             return Ok(());
@@ -236,19 +238,15 @@ impl OpenScope {
         self.store.append_answers(messages, utterance).await
     }
 
-    fn message(&self, line: &Line, utterance: &StoredMessage) -> Option<ChatMessage> {
-        let mut message = match line.speaker {
-            Speaker::User => return None,
-            Speaker::Assistant => self.conversation.message(ChatRole::Assistant, &*line.text),
-            Speaker::Tool => self.conversation.message(ChatRole::Tool, &*line.text),
-        };
-        message.thread_id.clone_from(&utterance.message.thread_id);
+    fn message(&self, line: &Line, utterance: &StoredMessage) -> ChatMessage {
+        let message = self.conversation.message(line.speaker, &*line.text);
+        let mut message = message.in_turn_of(&utterance.message);
         message.tool_calls.clone_from(&line.calls);
         message.tool_call_id.clone_from(&line.call_id);
-        Some(match &line.tool {
+        match &line.tool {
             Some(tool) => message.with_metadata(TOOL, tool),
             None => message,
-        })
+        }
     }
 }
 

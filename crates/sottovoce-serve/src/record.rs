@@ -144,8 +144,8 @@ impl Recorder {
         if is_calling || words.trim().is_empty() {
             return;
         }
-        let mut answer = self.scope.conversation.message(ChatRole::Assistant, words);
-        answer.thread_id.clone_from(&self.utterance.message.thread_id);
+        let answer = self.scope.conversation.message(ChatRole::Assistant, words);
+        let mut answer = answer.in_turn_of(&self.utterance.message);
         if let Some(cut) = cut {
             answer = answer.with_metadata(CUT_OFF, cut);
         }

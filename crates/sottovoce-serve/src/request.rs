@@ -9,8 +9,10 @@ mod responses;
 
 use std::ops::Range;
 
+use sottovoce::ChatRole;
+
 pub(crate) use json::{Object, escaped, tail_start};
-pub(crate) use line::{ChatRequest, Line, Speaker, System, Unread};
+pub(crate) use line::{ChatRequest, Line, System, Unread};
 
 /// The form of a request and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,11 +74,12 @@ impl ChatRequest {
             Form::OllamaGenerate => generate::read(body, &fields)?,
             Form::OpenAiResponses => responses::read(body, &fields)?,
         };
-        for line in request.lines.iter_mut().filter(|line| line.speaker == Speaker::User) {
+        for line in request.lines.iter_mut().filter(|line| line.speaker == ChatRole::User) {
             if let Some(words) = aside::words_beside_documents(&line.text) {
                 line.text = words;
             }
         }
+        request.aside = aside::doubt(&request, &fields);
         match aside::bounded(&fields).or_else(|| aside::unsaid(&request)) {
             Some(reason) => Err(Unread::Aside(reason)),
             None => Ok(request),
@@ -176,11 +179,11 @@ mod tests {
         ] {
             let request = read(form, body).unwrap();
             let [said, called, result] = &request.lines[..] else { panic!("{form:?}") };
-            assert_eq!((said.speaker, request.newest()), (Speaker::User, Some(0)));
-            assert_eq!(called.speaker, Speaker::Assistant);
+            assert_eq!((said.speaker, request.newest()), (ChatRole::User, Some(0)));
+            assert_eq!(called.speaker, ChatRole::Assistant);
             assert_eq!(called.calls[0].name, "light");
             assert_eq!(called.calls[0].arguments, serde_json::json!({ "on": true }));
-            assert_eq!((result.speaker, result.text.as_str()), (Speaker::Tool, "done"));
+            assert_eq!((result.speaker, result.text.as_str()), (ChatRole::Tool, "done"));
         }
     }
 
@@ -231,6 +234,48 @@ mod tests {
         }
         let formatted = r#"{"input":"Hi.","text":{"format":{"type":"json_object"}}}"#;
         assert!(matches!(read(Form::OpenAiResponses, formatted), Err(Unread::Aside(_))));
+    }
+
+    #[test]
+    fn pictures_without_words_are_told_of_and_stand_nowhere() {
+        let body = r#"{"input":[{"role":"user","content":[{"type":"input_image","image_url":"x"},
+            {"type":"input_image","image_url":"y"}]}]}"#;
+        let request = read(Form::OpenAiResponses, body).unwrap();
+        assert_eq!((request.utterance(), &request.lines[0].place), ("[2 images]", &None));
+        let body = r#"{"prompt":"Who is it?","images":["x"]}"#;
+        assert_eq!(read(Form::OllamaGenerate, body).unwrap().utterance(), "Who is it?");
+    }
+
+    #[test]
+    fn only_a_first_request_for_json_or_a_title_is_doubted() {
+        let doubt = |system: &str, more: &str, rest: &str| {
+            let system = serde_json::json!(system);
+            let body = format!(
+                r#"{{"messages":[{{"role":"system","content":{system}}},{more}{{"role":"user","content":"Hi."}}]{rest}}}"#
+            );
+            read(Form::OllamaChat, &body).unwrap().aside.is_some()
+        };
+        let json = "You sort mail. Return ONLY a JSON object.";
+        let task = "You are a Home Assistant expert and help users with their tasks.";
+        for system in [json, task, "Generate a short title for the following chat."] {
+            assert!(doubt(system, "", ""), "{system}");
+        }
+        let tools = r#","tools":[{"type":"function","function":{"name":"light"}}]"#;
+        assert!(doubt(task, "", tools) && !doubt(json, "", tools));
+        assert!(!doubt(
+            json,
+            r#"{"role":"user","content":"a"},{"role":"assistant","content":"b"},"#,
+            ""
+        ));
+        for system in [
+            "You are a voice assistant. Devices, as JSON: []. Answer in one sentence only.",
+            "Answer only what was asked. The title of the house's owner is Dr.",
+            "You are a librarian. Give the title of a book when you can.",
+        ] {
+            assert!(!doubt(system, "", ""), "{system}");
+        }
+        let alone = r#"{"prompt":"Give this conversation a title."}"#;
+        assert!(read(Form::OllamaGenerate, alone).unwrap().aside.is_some());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use sottovoce::{ChatRole, StoredMessage};
 
 pub(crate) use fit::Fit;
 
-use crate::request::{ChatRequest, Speaker};
+use crate::request::ChatRequest;
 
 /// The most sessions of one conversation that are remembered.
 const SESSIONS: usize = 64;
@@ -88,22 +88,22 @@ impl Sessions {
         let mut said = Said {
             users: Vec::new(),
             answers: Vec::new(),
-            is_tool_round: request.lines.last().is_some_and(|line| line.speaker == Speaker::Tool),
+            is_tool_round: request.lines.last().is_some_and(|line| line.speaker == ChatRole::Tool),
             name: request.session.clone(),
             previous: request.previous.as_deref().map(|id| self.digest(id)),
         };
         for line in &request.lines {
             match line.speaker {
-                Speaker::User => {
+                ChatRole::User => {
                     said.users.push(self.digest(&line.text));
                     said.answers.push(None);
                 }
-                Speaker::Assistant if !line.text.trim().is_empty() => {
+                ChatRole::Assistant if !line.text.trim().is_empty() => {
                     if let Some(answer) = said.answers.last_mut() {
                         *answer = Some(self.answer_digest(&line.text));
                     }
                 }
-                Speaker::Assistant | Speaker::Tool => {}
+                _ => {}
             }
         }
         said

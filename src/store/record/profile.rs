@@ -201,9 +201,10 @@ impl Profile {
         self.is_unknown || self.cleared.is_some_and(|cleared| cleared.hides(stored))
     }
 
-    /// Whether a message is context at that time: not cleared, pruned or expired.
+    /// Whether a message is context at that time: one that comes unasked, not cleared, pruned or expired.
     pub(crate) fn is_context(&self, stored: &StoredMessage, now: Timestamp) -> bool {
-        !self.hides(stored) && !self.is_pruned(stored.seq) && !stored.message.has_expired(now)
+        let is_kept = !self.hides(stored) && !self.is_pruned(stored.seq);
+        is_kept && stored.message.comes_unasked() && !stored.message.has_expired(now)
     }
 
     /// Whether the message with this number may be context, as far as its number tells.

@@ -7,8 +7,6 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::output::{self, BOLD};
 
-/// Columns of a terminal.
-const COLUMNS: usize = 80;
 /// The least width of a cut cell.
 const NARROWEST: usize = 12;
 /// The gap between two columns.
@@ -52,8 +50,12 @@ impl Cell {
         Self { style, ..self }
     }
 
-    /// Cuts the text to this many columns.
-    pub(crate) fn at_most(mut self, columns: usize) -> Self {
+    /// Cuts the text to this many columns on a terminal. Programs get the whole text.
+    pub(crate) fn at_most(self, columns: usize) -> Self {
+        if output::columns(io::stdout()).is_some() { self.cut(columns) } else { self }
+    }
+
+    fn cut(mut self, columns: usize) -> Self {
         if self.text.width() <= columns {
             return self;
         }
@@ -86,19 +88,21 @@ pub(crate) fn show<const N: usize>(names: [&str; N], rows: Vec<[Cell; N]>) -> io
     lines(names, rows).iter().try_for_each(output::line)
 }
 
-/// Writes a table within the width of a terminal: if it is wider, the cells of these columns are cut.
+/// Writes a table within the width of the terminal, if there is one: if it is wider, the cells of these columns are cut.
 pub(crate) fn show_within<const N: usize, const CUT: usize>(
     names: [&str; N],
     rows: Vec<[Cell; N]>,
     cut: [usize; CUT],
 ) -> io::Result<()> {
-    show(names, fitted(names, rows, cut))
+    let within = output::columns(io::stdout()).unwrap_or(usize::MAX);
+    show(names, fitted(names, rows, cut, within))
 }
 
 fn fitted<const N: usize, const CUT: usize>(
     names: [&str; N],
     mut rows: Vec<[Cell; N]>,
     cut: [usize; CUT],
+    within: usize,
 ) -> Vec<[Cell; N]> {
     let mut widths = names.map(UnicodeWidthStr::width);
     for row in &rows {
@@ -107,7 +111,7 @@ fn fitted<const N: usize, const CUT: usize>(
         }
     }
     let gaps = GAP.width() * N.saturating_sub(1);
-    while widths.iter().sum::<usize>() + gaps > COLUMNS {
+    while widths.iter().sum::<usize>() + gaps > within {
         let in_turn = widths.iter_mut().enumerate().filter(|(at, _)| cut.contains(at));
         match in_turn.map(|(_, width)| width).max() {
             Some(widest) if *widest > NARROWEST => *widest -= 1,
@@ -117,7 +121,7 @@ fn fitted<const N: usize, const CUT: usize>(
     for row in &mut rows {
         for (cell, width) in row.iter_mut().zip(widths) {
             let whole = std::mem::replace(cell, Cell::new(""));
-            *cell = whole.at_most(width);
+            *cell = whole.cut(width);
         }
     }
     rows
@@ -173,7 +177,7 @@ mod tests {
     fn a_table_that_is_too_wide_is_cut_where_it_may_be() {
         let path = format!("/models/{}/llama.gguf", "long".repeat(20));
         let row = |name: &str| [Cell::new(name).keep_end(), Cell::number(7), Cell::new("tools")];
-        let rows = fitted(["name", "size", "state"], vec![row(&path), row("short")], [0]);
+        let rows = fitted(["name", "size", "state"], vec![row(&path), row("short")], [0], 80);
         let [cut, short] =
             <[[Cell; 3]; 2]>::try_from(rows).ok().unwrap().map(|[name, ..]| name.text);
         assert!(cut.starts_with('…') && cut.ends_with("/llama.gguf"), "{cut}");
@@ -185,8 +189,8 @@ mod tests {
         for (text, shown) in
             [("short", "short"), ("exactly10c", "exactly10c"), ("顧問顧問顧問", "顧問顧問…")]
         {
-            assert_eq!(Cell::new(text).at_most(10).text, shown);
+            assert_eq!(Cell::new(text).cut(10).text, shown);
         }
-        assert_eq!(Cell::new("one two three").at_most(9).text, "one two…");
+        assert_eq!(Cell::new("one two three").cut(9).text, "one two…");
     }
 }

@@ -6,7 +6,7 @@ use talk::Talk;
 use terminal::{CTRL_C, Terminal};
 
 /// The lines of a screen without styles.
-fn lines(screen: &str) -> Vec<String> {
+pub(super) fn lines(screen: &str) -> Vec<String> {
     let (mut plain, mut is_style) = (String::new(), false);
     for c in screen.chars() {
         match c {

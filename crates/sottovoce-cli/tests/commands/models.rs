@@ -28,7 +28,7 @@ fn the_configured_model_is_starred_and_its_window_shown() {
 }
 
 #[test]
-fn a_model_that_is_called_by_a_path_fits_the_table() {
+fn programs_get_the_whole_name_of_a_model_that_is_called_by_a_path() {
     let talk = Talk::new();
     let path = format!("/srv/{}/SmolLM2-135M-Instruct-Q8_0.gguf", "models/".repeat(12));
     let tags = json!({ "models": [
@@ -38,8 +38,7 @@ fn a_model_that_is_called_by_a_path_fits_the_table() {
     ] });
     talk.stub.always_to(Ask::Tags, Answer::json(tags));
     let shown = out(&talk.run(&["models"]));
-    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
-    assert!(shown.contains("SmolLM2-135M-Instruct-Q8_0.gguf  "), "{shown}");
+    assert!(shown.contains(&format!("{path}  ")), "{shown}");
     let names: Vec<Value> =
         rows(&talk.run(&["models", "--json"])).iter().map(|row| row["name"].clone()).collect();
     assert!(names.contains(&json!(path)), "{names:?}");

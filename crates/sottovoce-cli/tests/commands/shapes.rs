@@ -2,6 +2,7 @@
 
 use super::*;
 use talk::Talk;
+use terminal::Terminal;
 
 const SCOPE: &str = "guild/home/kitchen/ann";
 
@@ -89,9 +90,13 @@ fn tables_fit_a_terminal_of_80_columns() {
         &["persona", "list"],
         &["artifact", "list"],
     ] {
-        let shown = out(&talk.run(&[&["--scope", SCOPE], arguments].concat()));
-        assert!(shown.lines().count() > 1, "{arguments:?}: {shown}");
-        for line in shown.lines() {
+        let arguments = [&["--scope", SCOPE], arguments].concat();
+        let whole = out(&talk.run(&arguments));
+        assert!(whole.lines().count() > 1, "{arguments:?}: {whole}");
+        let mut command = talk.command(&arguments);
+        let Some(mut shown) = Terminal::sized(command.env("PAGER", "cat"), 80) else { return };
+        for _ in whole.lines() {
+            let line = columns::lines(&shown.screen.until("\n")).concat();
             let width = line.chars().count();
             assert!(width <= 80, "{arguments:?}: {width} columns: {line}");
         }

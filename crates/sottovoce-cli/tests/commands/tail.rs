@@ -15,6 +15,21 @@ fn lines_of(child: &mut Child) -> std::sync::mpsc::Receiver<Value> {
 }
 
 #[test]
+fn what_is_aside_is_shown_with_its_mark_and_found_but_comes_into_no_prompt() {
+    let home = Home::new();
+    let task = ["append", "--role", "user", "--metadata", "aside=a task", "a parcel from Oslo"];
+    assert_eq!(code(&home.run(&task)), 0);
+    for arguments in [&["tail"][..], &["search", "oslo"]] {
+        let shown = out(&home.run(arguments));
+        assert!(shown.contains("a parcel from Oslo (aside)"), "{shown}");
+    }
+    let prompt = out(&home.run(&["prompt", "Where is my parcel?", "--renderer", "text"]));
+    assert!(!prompt.contains("Oslo"), "{prompt}");
+    assert_eq!(code(&home.run(&["forget", "1", "--yes"])), 0);
+    assert_eq!(out(&home.run(&["tail"])), "");
+}
+
+#[test]
 fn a_follower_shows_every_message_once_and_in_order() {
     let home = Home::new();
     home.keep(&["0"]);

@@ -17,9 +17,10 @@ use crate::shape::MessageShape;
 pub(super) const NAME: &str = "context-remember";
 
 /// Metadata keys that only the store may set: a message's origin, and what belongs to it.
-const RESERVED: [&str; 13] = [
+const RESERVED: [&str; 14] = [
     "answerTokens",
     "artifact",
+    "aside",
     "cachedTokens",
     "cutOff",
     "expiresAt",

@@ -101,6 +101,7 @@ fn marks_of(stored: &StoredMessage, profile: Option<&Profile>) -> Vec<&'static s
         message.restored_from().is_some().then_some(en::RESTORED),
         message.metadata.contains_key("importedFrom").then_some(en::IMPORTED),
         is_pruned.then_some(en::PRUNED),
+        message.aside().and(Some(en::ASIDE)),
     ]
     .into_iter()
     .flatten()

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use sottovoce::ChatRole;
 use sottovoce::context::{Context, TokenRates};
 use sottovoce::model::earlier_text;
 
 use super::Asked;
-use crate::request::{Speaker, Splice, escaped, tail_start};
+use crate::request::{Splice, escaped, tail_start};
 use crate::session::Turn;
 use crate::time_line;
 
@@ -39,7 +40,7 @@ impl Additions<'_> {
             }
             history.clear();
         }
-        let users = asked.request.lines.iter().filter(|line| line.speaker == Speaker::User);
+        let users = asked.request.lines.iter().filter(|line| line.speaker == ChatRole::User);
         for (line, turn) in users.zip(self.aligned) {
             let Some(place) = &line.place else { continue };
             let turn = turn.and_then(|at| self.turns.get(at));

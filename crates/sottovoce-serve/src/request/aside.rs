@@ -1,7 +1,9 @@
 //! Requests that are no part of a conversation: tasks that programs set a model, and probes of programs that try a server.
 
+use sottovoce::ChatRole;
+
 use super::json::Object;
-use super::line::{ChatRequest, Speaker};
+use super::line::ChatRequest;
 
 /// An answer of so few tokens says nothing to anybody.
 const PROBE_TOKENS: f64 = 3.0;
@@ -27,6 +29,14 @@ const TASKS: [&str; 8] = [
 /// in no sentence of a person.
 const TASK: &str = "### Task:";
 const TASK_PARTS: [&str; 3] = ["### Output:", "<chat_history>", "### Guidelines:"];
+/// Home Assistant's system prompt for an AI task: homeassistant/components/ai_task/const.py. With `structure` the request asks
+/// for a form too.
+const AI_TASK: &str = "You are a Home Assistant expert and help users with their tasks.";
+/// What stands in a sentence that asks for an answer, for one in JSON alone, and for the title of a conversation.
+const ASKS: [&str; 8] =
+    ["answer", "create", "generate", "give", "output", "reply", "respond", "return"];
+const ALONE: [&str; 5] = ["just", "nothing", "only", "solely", "strictly"];
+const TALKS: [&str; 4] = ["chat", "conversation", "dialogue", "discussion"];
 /// Why a task is not recorded.
 const A_TASK: &str = "it is a program's own task";
 /// Why a probe is not recorded.
@@ -63,42 +73,54 @@ fn is_probe(tool: &str) -> bool {
 /// Why the request belongs to no conversation by its words.
 pub(super) fn unsaid(request: &ChatRequest) -> Option<&'static str> {
     let words = request.utterance().trim();
+    let system = request.system.as_ref().map_or("", |system| &system.text);
     let is_alone = request.system.is_none() && request.lines.len() == 1;
     match request.lines.last() {
         _ if words.is_empty() => Some("it has no words of a user"),
-        Some(last) if last.speaker == Speaker::Assistant => {
+        Some(last) if last.speaker == ChatRole::Assistant => {
             Some("its last message is the assistant's")
         }
-        _ if is_task(words) => Some(A_TASK),
-        _ if request.system.as_ref().is_some_and(|system| is_task_of(&system.text, words)) => {
-            Some(A_TASK)
-        }
+        _ if is_task(system, words) => Some(A_TASK),
         _ => (is_alone && words == PROBE).then_some(A_PROBE),
     }
 }
 
-fn is_task(text: &str) -> bool {
-    let text = text.trim_start();
-    TASKS.iter().any(|begin| text.starts_with(begin))
-        || (text.starts_with(TASK) && TASK_PARTS.iter().any(|part| text.contains(part)))
+/// Why the request may be a program's own task, though a person may have asked so: nothing was said before it, and its system
+/// prompt, or its only message, asks for something that programs read.
+pub(super) fn doubt(request: &ChatRequest, fields: &Object<'_>) -> Option<&'static str> {
+    let [line] = request.lines.as_slice() else { return None };
+    let asking = request.system.as_ref().map_or(&*line.text, |system| &system.text);
+    let is_first = request.previous.is_none() && !request.has_tokens && fields.count("tools") == 0;
+    let is_task = asking.trim_start().starts_with(AI_TASK) || is_first && asks_for_form(asking);
+    is_task.then_some("it may be a program's own task")
 }
 
-/// Whether a system prompt sets such a task. Documents may stand in it too, in Open WebUI's template, and its selection of
-/// tools is told by what the user's message looks like then.
-fn is_task_of(system: &str, words: &str) -> bool {
-    let selects = system.starts_with("Available Tools:")
-        && ["Query:", "History:"].iter().any(|begin| words.starts_with(begin));
-    selects || TASKS.iter().any(|begin| system.trim_start().starts_with(begin))
+fn asks_for_form(text: &str) -> bool {
+    text.to_lowercase().split(['.', '!', '?', '\n']).any(|sentence| {
+        let has = |any: &[&str]| {
+            let mut words = sentence.split(|c: char| !c.is_alphanumeric());
+            words.any(|word| any.contains(&word))
+        };
+        has(&ASKS) && (has(&["json"]) && has(&ALONE) || has(&["title"]) && has(&TALKS))
+    })
+}
+
+/// Whether a program sets such a task, by its system prompt or by the user's message. Documents may stand in a system prompt,
+/// too, and Open WebUI's selection of tools is told by what the user's message looks like then.
+fn is_task(system: &str, words: &str) -> bool {
+    let begins = |text: &str| TASKS.iter().any(|begin| text.trim_start().starts_with(begin));
+    let selects = ["Query:", "History:"].iter().any(|begin| words.starts_with(begin));
+    let is_template = words.starts_with(TASK) && TASK_PARTS.iter().any(|part| words.contains(part));
+    let is_selection = system.starts_with("Available Tools:") && selects;
+    is_selection || is_template || begins(system) || begins(words)
 }
 
 /// The person's words in a message that Open WebUI has put into its template for documents, web searches and knowledge: what
 /// stands before or after it, or between the tags that earlier versions have for them.
 pub(super) fn words_beside_documents(text: &str) -> Option<String> {
-    let at = text.match_indices(TASK).map(|(at, _)| at);
-    let at = at
-        .into_iter()
-        .find(|at| *at == 0 || text.get(..*at).is_some_and(|before| before.ends_with('\n')))?;
-    let (before, template) = text.split_at_checked(at)?;
+    let mut parts = text.match_indices(TASK).filter_map(|(at, _)| text.split_at_checked(at));
+    let (before, template) =
+        parts.find(|(before, _)| before.is_empty() || before.ends_with('\n'))?;
     if !TASK_PARTS.iter().any(|part| template.contains(part)) {
         return None;
     }

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use serde_json::value::RawValue;
-use sottovoce::ToolCall;
+use sottovoce::{ChatRole, ToolCall};
 
 use super::json::{Object, place, text};
-use super::line::{ChatRequest, Line, Speaker, System, Unread};
+use super::line::{ChatRequest, Line, System, Unread};
 
 /// The fields of a message, of an item of a list of inputs, and of what they hold.
 const MESSAGE: [&str; 10] = [
@@ -30,17 +30,16 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unrea
     let mut lines = Vec::new();
     for (at, raw) in items(fields, "messages")?.into_iter().enumerate() {
         let message = message(raw.get())?;
-        let (words, places) = content(body, message.raw("content"))?;
+        let content = content(body, message.raw("content"))?;
+        let (words, places) = or_pictures(content, message.count("images"));
         let speaker = match role(&message)? {
-            Role::User => Speaker::User,
-            Role::Assistant => Speaker::Assistant,
-            Role::Tool => Speaker::Tool,
-            Role::System if at == 0 => {
+            ChatRole::System if at == 0 => {
                 system = self::system(body, &places);
                 continue;
             }
             // A note in the middle belongs to the client.
-            Role::System => continue,
+            ChatRole::System => continue,
+            speaker => speaker,
         };
         lines.push(Line {
             speaker,
@@ -57,25 +56,21 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unrea
         system,
         lines,
         session: session(fields),
-        previous: None,
         window: window.and_then(count),
+        ..ChatRequest::default()
     })
 }
 
-/// Who says a message, as both protocols write it.
-pub(super) enum Role {
-    User,
-    Assistant,
-    Tool,
-    System,
-}
+/// Words, and where their texts stand.
+type Content = (String, Vec<Range<usize>>);
 
-pub(super) fn role(message: &Object<'_>) -> Result<Role, String> {
+/// Who says a message, as both protocols write it.
+pub(super) fn role(message: &Object<'_>) -> Result<ChatRole, String> {
     match message.text("role").as_deref() {
-        Some("user") => Ok(Role::User),
-        Some("assistant") => Ok(Role::Assistant),
-        Some("tool" | "function") => Ok(Role::Tool),
-        Some("system" | "developer") => Ok(Role::System),
+        Some("user") => Ok(ChatRole::User),
+        Some("assistant") => Ok(ChatRole::Assistant),
+        Some("tool" | "function") => Ok(ChatRole::Tool),
+        Some("system" | "developer") => Ok(ChatRole::System),
         _ => {
             Err("a message's `role` must be user, assistant, system, developer or tool".to_owned())
         }
@@ -116,10 +111,7 @@ pub(super) fn count(number: f64) -> Option<usize> {
 }
 
 /// The words of a content, which is one text or a list of parts, and where its texts stand.
-pub(super) fn content(
-    body: &str,
-    raw: Option<&str>,
-) -> Result<(String, Vec<Range<usize>>), String> {
+pub(super) fn content(body: &str, raw: Option<&str>) -> Result<Content, String> {
     let Some(raw) = raw else { return Ok(Default::default()) };
     if let Some(words) = text(raw) {
         return Ok((words, place(body, raw).into_iter().collect()));
@@ -128,14 +120,26 @@ pub(super) fn content(
         .map_err(|_| "the field `content` must be a text or a list of parts")?;
     let mut words = Vec::new();
     let mut places = Vec::new();
+    let mut pictures = 0;
     for part in parts {
         let part = Object::strict(part.get(), &PART)?;
+        pictures += usize::from(part.text("type").is_some_and(|kind| kind.contains("image")));
         if let Some(said) = part.only_text("text")? {
             words.push(said);
             places.extend(part.raw("text").and_then(|raw| place(body, raw)));
         }
     }
-    Ok((words.join("\n"), places))
+    Ok(or_pictures((words.join("\n"), places), pictures))
+}
+
+/// The words of a content, and where they stand, or what can be told of one that has pictures alone. That stands nowhere.
+pub(super) fn or_pictures(content: Content, pictures: usize) -> Content {
+    match pictures {
+        0 => content,
+        _ if !content.0.trim().is_empty() => content,
+        1 => ("[an image]".to_owned(), Vec::new()),
+        many => (format!("[{many} images]"), Vec::new()),
+    }
 }
 
 fn calls(message: &Object<'_>) -> Result<Vec<ToolCall>, String> {

@@ -1,8 +1,10 @@
 //! Requests with one prompt, as Ollama's generate has it.
 
-use super::chat::count;
+use sottovoce::ChatRole;
+
+use super::chat::{content, count, or_pictures};
 use super::json::{Object, place};
-use super::line::{ChatRequest, Line, Speaker, System, Unread};
+use super::line::{ChatRequest, Line, System, Unread};
 
 pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unread> {
     if fields.is_true("raw") {
@@ -11,24 +13,18 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unrea
     if fields.only_text("suffix")?.is_some_and(|suffix| !suffix.is_empty()) {
         return Err(Unread::Aside("a prompt with a suffix completes a text"));
     }
-    let place_of = |name| fields.raw(name).and_then(|raw| place(body, raw));
     let system = fields.only_text("system")?.filter(|text| !text.is_empty());
-    let system = system.and_then(|text| Some(System { text, place: place_of("system")? }));
+    let system =
+        system.and_then(|text| Some(System { text, place: place(body, fields.raw("system")?)? }));
     let window = fields.object("options").and_then(|options| options.number("num_ctx"));
-    let prompt = fields.only_text("prompt")?.unwrap_or_default();
+    let prompt = content(body, fields.raw("prompt"))?;
+    let (text, places) = or_pictures(prompt, fields.count("images"));
     Ok(ChatRequest {
         model: fields.only_text("model")?.unwrap_or_default(),
         system,
-        lines: vec![Line {
-            speaker: Speaker::User,
-            text: prompt,
-            calls: Vec::new(),
-            call_id: None,
-            tool: None,
-            place: place_of("prompt"),
-        }],
-        session: None,
-        previous: None,
+        lines: vec![Line::new(ChatRole::User, text, places.into_iter().next())],
         window: window.and_then(count),
+        has_tokens: fields.count("context") > 0,
+        ..ChatRequest::default()
     })
 }

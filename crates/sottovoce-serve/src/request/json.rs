@@ -82,6 +82,11 @@ impl<'a> Object<'a> {
         self.raw(name).and_then(|raw| serde_json::from_str(raw).ok())
     }
 
+    /// How many items a list has.
+    pub(super) fn count(&self, name: &str) -> usize {
+        self.array(name).map_or(0, |items| items.len())
+    }
+
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.raw(name).and_then(text)
     }

@@ -3,19 +3,11 @@
 use std::fmt;
 use std::ops::Range;
 
-use sottovoce::ToolCall;
-
-/// Who says a line of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speaker {
-    User,
-    Assistant,
-    Tool,
-}
+use sottovoce::{ChatRole, ToolCall};
 
 /// A message of a request, other than the system prompt.
 pub(crate) struct Line {
-    pub(crate) speaker: Speaker,
+    pub(crate) speaker: ChatRole,
     pub(crate) text: String,
     /// The functions that an assistant's message calls.
     pub(crate) calls: Vec<ToolCall>,
@@ -24,6 +16,13 @@ pub(crate) struct Line {
     pub(crate) tool: Option<String>,
     /// Where its first text stands in the request's body: a JSON string with its quotes.
     pub(crate) place: Option<Range<usize>>,
+}
+
+impl Line {
+    /// A line without calls.
+    pub(super) fn new(speaker: ChatRole, text: String, place: Option<Range<usize>>) -> Self {
+        Self { speaker, text, calls: Vec::new(), call_id: None, tool: None, place }
+    }
 }
 
 /// The system prompt's last text.
@@ -49,6 +48,7 @@ impl From<String> for Unread {
 }
 
 /// A request that belongs to a conversation. `Debug` shows no words.
+#[derive(Default)]
 pub(crate) struct ChatRequest {
     pub(crate) model: String,
     pub(crate) system: Option<System>,
@@ -59,12 +59,16 @@ pub(crate) struct ChatRequest {
     pub(crate) previous: Option<String>,
     /// The model's window in tokens, if the request sets it.
     pub(crate) window: Option<usize>,
+    /// Whether it brings along the tokens of what was sent and answered before, history included.
+    pub(crate) has_tokens: bool,
+    /// Why it may be a program's own task.
+    pub(crate) aside: Option<&'static str>,
 }
 
 impl ChatRequest {
     /// The index of the newest user's line.
     pub(crate) fn newest(&self) -> Option<usize> {
-        self.lines.iter().rposition(|line| line.speaker == Speaker::User)
+        self.lines.iter().rposition(|line| line.speaker == ChatRole::User)
     }
 
     /// The newest user's words.

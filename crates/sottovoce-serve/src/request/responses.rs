@@ -1,10 +1,10 @@
 //! Requests of OpenAI's responses: one text, or a list of items.
 
-use sottovoce::ToolCall;
+use sottovoce::{ChatRole, ToolCall};
 
-use super::chat::{Role, arguments, content, items, message, role, session, system as read_system};
+use super::chat::{arguments, content, items, message, role, session, system as read_system};
 use super::json::{Object, place};
-use super::line::{ChatRequest, Line, Speaker, System, Unread};
+use super::line::{ChatRequest, Line, System, Unread};
 
 pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unread> {
     let place_of = |name| fields.raw(name).and_then(|raw| place(body, raw));
@@ -14,7 +14,7 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unrea
     let mut lines = Vec::new();
     let input = fields.text("input");
     let is_list = input.is_none();
-    lines.extend(input.map(|words| line(Speaker::User, words, place_of("input"))));
+    lines.extend(input.map(|words| Line::new(ChatRole::User, words, place_of("input"))));
     let items = if is_list { items(fields, "input")? } else { Vec::new() };
     for (at, raw) in items.into_iter().enumerate() {
         let item = message(raw.get())?;
@@ -23,18 +23,18 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unrea
             "message" => {
                 let (words, places) = content(body, item.raw("content"))?;
                 match role(&item)? {
-                    Role::User => {
-                        lines.push(line(Speaker::User, words, places.into_iter().next()));
+                    ChatRole::User => {
+                        lines.push(Line::new(ChatRole::User, words, places.into_iter().next()));
                     }
-                    Role::Assistant => lines.push(line(Speaker::Assistant, words, None)),
-                    Role::System if at == 0 && system.is_none() => {
+                    ChatRole::Assistant => lines.push(Line::new(ChatRole::Assistant, words, None)),
+                    ChatRole::System if at == 0 && system.is_none() => {
                         system = read_system(body, &places);
                     }
-                    Role::System | Role::Tool => {}
+                    ChatRole::System | ChatRole::Tool => {}
                 }
             }
             "function_call" => {
-                let mut called = line(Speaker::Assistant, String::new(), None);
+                let mut called = Line::new(ChatRole::Assistant, String::new(), None);
                 called.calls.push(ToolCall {
                     id: item.text("call_id").unwrap_or_default(),
                     name: item.text("name").unwrap_or_default(),
@@ -44,7 +44,7 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unrea
             }
             "function_call_output" => {
                 let (said, _) = content(body, item.raw("output"))?;
-                let mut result = line(Speaker::Tool, said, None);
+                let mut result = Line::new(ChatRole::Tool, said, None);
                 result.call_id = item.text("call_id");
                 lines.push(result);
             }
@@ -57,10 +57,6 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unrea
         lines,
         session: session(fields),
         previous: fields.text("previous_response_id"),
-        window: None,
+        ..ChatRequest::default()
     })
-}
-
-fn line(speaker: Speaker, text: String, place: Option<std::ops::Range<usize>>) -> Line {
-    Line { speaker, text, calls: Vec::new(), call_id: None, tool: None, place }
 }

@@ -176,12 +176,13 @@ impl Served {
         self.store(scope).await.append_all(said.into()).await.unwrap();
     }
 
-    /// What a conversation holds: who said it and the words, with why an answer is cut off.
+    /// What a conversation holds: who said it and the words, with why an answer is cut off, or that it is aside.
     pub(crate) async fn messages(&self, scope: &Scope) -> Vec<(String, String)> {
         let read = self.store(scope).await.read_tail(1000).await.unwrap();
         assert!(read.skipped.is_empty());
         let shown = |message: &ChatMessage| {
-            let who = match message.cut_off() {
+            let aside = message.aside().and(Some("aside"));
+            let who = match message.cut_off().or(aside) {
                 Some(why) => format!("{} {why}", message.role.as_str()),
                 None => message.role.as_str().to_owned(),
             };

@@ -178,6 +178,23 @@ async fn a_time_that_changes_moves_to_the_utterance_and_stays_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn history_that_comes_back_as_tokens_is_not_added_again() {
+    let served = Served::start().await;
+    served.said_before(&Scope::Default, "My cat is called Minka.", "A lovely name.").await;
+    let first = r#"{"model":"llama3.2","prompt":"Hello again."}"#;
+    served.post("/api/generate", first).await;
+    assert!(served.forwarded()[0].contains("Minka"));
+    for words in ["What is my cat called?", "And my cat?"] {
+        let next = json!({ "model": "llama3.2", "prompt": words, "context": [1, 2, 3] });
+        served.post("/api/generate", next.to_string()).await;
+        assert_eq!(served.last_forwarded(), next);
+    }
+    let none = json!({ "model": "llama3.2", "prompt": "A new one.", "context": [] });
+    served.post("/api/generate", none.to_string()).await;
+    assert!(served.last_forwarded()["prompt"].as_str().unwrap().contains("Minka"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_system_prompt_the_model_keeps_its_own() {
     let served = Served::start().await;
     served.said_before(&Scope::Default, "My cat is called Minka.", "A lovely name.").await;

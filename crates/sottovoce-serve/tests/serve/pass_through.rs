@@ -1,10 +1,12 @@
 //! What needs no memory passes byte for byte, in both directions.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::json;
 use sottovoce::Scope;
+use sottovoce::context::recall::{Recall, SearchQuery};
 
 use crate::harness::{Client, Served, http_client, named};
 use crate::ollama::{Answer, Ask};
@@ -79,6 +81,59 @@ async fn tasks_and_probes_pass_untouched_and_are_not_recorded() {
     }
     assert_eq!(served.forwarded(), sent);
     assert_eq!(served.messages(&Scope::Default).await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_be_a_programs_task_is_kept_aside_and_comes_into_no_prompt_by_itself() {
+    for system in [
+        "You are a Home Assistant expert and help users with their tasks.\nCurrent time is 09:26:57.",
+        "Answer with JSON only.",
+        "Give the conversation a title of five words.",
+    ] {
+        let served = Served::start().await;
+        let kitchen = named("kitchen");
+        let task = json!({ "model": "llama3.2", "messages": [
+            { "role": "system", "content": system },
+            { "role": "user", "content": "My parcel from Oslo is at the door." },
+        ] });
+        let got = served.post("/s/kitchen/api/chat", task.to_string()).await;
+        let told = got.header("x-sottovoce-recorded");
+        assert!(told.starts_with("aside; it "), "{told}");
+        let kept = served.messages(&kitchen).await;
+        assert_eq!(kept[0], ("user aside".into(), "My parcel from Oslo is at the door.".into()));
+        assert_eq!((kept.len(), kept[1].0.as_str()), (2, "assistant aside"));
+
+        let got = Client::new().say(&served, "/s/kitchen/api/chat", "Where is my parcel?").await;
+        assert_eq!(got.header("x-sottovoce-recorded"), "yes");
+        assert_eq!(got.header("x-sottovoce-history"), "0");
+        assert_eq!(got.header("x-sottovoce-recalled"), "0");
+        let asked = served.forwarded().pop().unwrap();
+        assert!(!asked.contains("Oslo"), "{asked}");
+        let index = Recall::new(Arc::new(served.store(&kitchen).await));
+        let found = index.search(&SearchQuery::of_words("Oslo"), None, 9).await.unwrap();
+        assert_eq!(found.hits.len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_without_words_is_kept_as_what_can_be_told_of_it_and_forwarded_as_it_is() {
+    let served = Served::start().await;
+    let part = json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,eA==" } });
+    for (path, body) in [
+        (
+            "/api/chat",
+            json!({ "messages": [{ "role": "user", "content": "", "images": ["eA=="] }] }),
+        ),
+        ("/api/generate", json!({ "prompt": " ", "images": ["eA==", "eA=="] })),
+        ("/v1/chat/completions", json!({ "messages": [{ "role": "user", "content": [part] }] })),
+    ] {
+        served.post(path, body.to_string()).await;
+        assert_eq!(served.last_forwarded(), body);
+    }
+    let said = served.messages(&Scope::Default).await;
+    let said: Vec<_> =
+        said.iter().filter(|(who, _)| who == "user").map(|(_, words)| words).collect();
+    assert_eq!(said, ["[an image]", "[2 images]", "[an image]"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
