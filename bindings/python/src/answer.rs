@@ -48,6 +48,20 @@ impl Answer {
     fn turn(&self) -> PyResult<&Arc<Turn>> {
         self.0.get()
     }
+
+    /// Waits for `work`. If Ctrl-C drops it, what was taken is stored before the call returns.
+    fn waited<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl Future<Output = PyResult<T>> + Send,
+    ) -> PyResult<T> {
+        let turn = self.turn()?;
+        let waited = block(py, work);
+        if waited.is_err() && turn.is_interrupted() {
+            let _ = block(py, turn.stored());
+        }
+        waited
+    }
 }
 
 #[pymethods]
@@ -87,7 +101,7 @@ impl Answer {
     ///     >>> conversation.ask("What's the weather like?").read()
     ///     'It is fine.'
     fn read(&self, py: Python<'_>) -> PyResult<String> {
-        block(py, self.turn()?.read())
+        self.waited(py, self.turn()?.read())
     }
 
     /// `read` for asyncio.
@@ -132,7 +146,7 @@ impl Answer {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        block(py, self.turn()?.next())
+        self.waited(py, self.turn()?.next())
     }
 
     fn __aiter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -40,6 +40,15 @@ def test_a_traceback_names_an_exception_as_programs_import_it():
             assert line.startswith(f"sottovoce.{name}: x"), line
 
 
+def test_an_utterance_without_words_is_refused_and_not_stored(options):
+    with sottovoce.Store(**options) as store:
+        conversation = store.conversation()
+        for blank in ["", " \n"]:
+            with pytest.raises(InvalidError, match="no words"):
+                conversation.hear(blank)
+        assert conversation.tail() == []
+
+
 def test_a_lost_key_file_is_not_replaced(options):
     with sottovoce.Store(**options) as store:
         store.conversation().append("user", "x")
@@ -50,7 +59,7 @@ def test_a_lost_key_file_is_not_replaced(options):
 
 
 def test_no_key_is_made_unasked(options):
-    with pytest.raises(NoKeyError):
+    with pytest.raises(NoKeyError, match=str(options["key_file"])):
         sottovoce.Store(**options, create=False)
     assert not options["key_file"].exists() and not options["storage_root"].exists()
 

@@ -39,6 +39,22 @@ def test_ctrl_c_ends_a_waiting_call_and_what_was_taken_is_stored(script, slow_mo
     assert last(options) == ("assistant", "One. ", "interrupted")
 
 
+def test_what_was_taken_is_there_when_ctrl_c_returns(script, slow_model):
+    process = script(
+        "answer = conversation.ask('Count.')\n"
+        "try:\n"
+        "    for text in answer: print(text, flush=True)\n"
+        "except KeyboardInterrupt:\n"
+        "    said = conversation.tail()[-1]\n"
+        "    print(said.content, said.cut_off)\n",
+        slow_model.url,
+    )
+    assert process.stdout.readline() == "One. \n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert finish(process)[:2] == (0, "One.  interrupted\n")
+
+
 def test_ctrl_c_without_a_handler_stores_what_was_taken(script, slow_model, options):
     process = script("for text in conversation.ask('Count.'): print(text, flush=True)\n", slow_model.url)
     assert process.stdout.readline() == "One. \n"

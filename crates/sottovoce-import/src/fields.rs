@@ -4,3 +4,4 @@ pub(crate) mod calls;
 pub(crate) mod json;
 pub(crate) mod notes;
 pub(crate) mod time;
+pub(crate) mod words;

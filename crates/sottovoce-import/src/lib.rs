@@ -7,7 +7,7 @@
 //! | Elara, a folder of sealed or plain files | [`ElaraFolder`]; [`export_for_elara`] writes one |
 //! | mcp-llm-generator, an SQLite database | `LlmGeneratorDatabase`, with the feature `sqlite` |
 //! | Mimir, a project's folder | [`MimirFolder`] |
-//! | ChatGPT's data export, and files of chat completions | [`OpenAiExport`] |
+//! | the data exports of ChatGPT and Claude, and files of chat completions | [`ChatExport`] |
 //! | any other program, JSON lines | [`JsonLines`] |
 //!
 //! A reader opens its source read-only. It returns [`ImportedMessages`](sottovoce::import::ImportedMessages) of one
@@ -33,8 +33,10 @@
 
 #[cfg(feature = "sqlite")]
 mod chorus;
+mod claude;
 mod discord;
 mod elara;
+mod export;
 mod fields;
 mod jsonl;
 #[cfg(feature = "sqlite")]
@@ -57,5 +59,5 @@ pub use jsonl::JsonLines;
 #[cfg(feature = "sqlite")]
 pub use llm_generator::LlmGeneratorDatabase;
 pub use mimir::MimirFolder;
-pub use openai::OpenAiExport;
+pub use openai::ChatExport;
 pub use reader::Reader;

@@ -1,122 +1,93 @@
-//! Reads ChatGPT's data export, and files of chat completions.
+//! Reads the data exports of ChatGPT and of Claude, and files of chat completions.
 
 mod completion;
 mod export;
-mod item;
-mod location;
-mod words;
 
 use std::path::PathBuf;
 
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use sottovoce::Result;
 use sottovoce::admin::Progress;
-use sottovoce::import::RefusalReason::{self, Corrupt, NotPlain};
-use sottovoce::import::{ImportedConversation, ImportedConversations, Refusal};
-use sottovoce::{Error, Result};
-use zeroize::Zeroizing;
+use sottovoce::import::RefusalReason::{self, Corrupt};
+use sottovoce::import::{ImportedConversation, ImportedConversations};
 
-use self::item::{Item, items};
+use crate::claude;
+use crate::export::{Item, read};
 use crate::fields::json;
-use crate::reader::{Reader, each};
-use crate::system::OPENAI;
-use location::Location;
+use crate::reader::Reader;
+use crate::system::{CLAUDE, OPENAI};
 
-/// Reads what OpenAI's programs write. Files are held in memory one at a time; one over 1 GiB is refused.
+/// Reads what ChatGPT, Claude and OpenAI's programs write. Files are held in memory one at a time; one over 1 GiB is refused.
 ///
-/// **ChatGPT's data export**: the file `conversations.json`, or the folder that holds it or its numbered parts. Each
-/// conversation becomes [`Scope::Named`](sottovoce::Scope::Named) with its id. Of its branches, the one that ChatGPT
-/// shows is imported.
+/// **ChatGPT's data export**: the zip, the file `conversations.json`, or the folder that holds it or its numbered parts.
+/// Each conversation becomes [`Scope::Named`](sottovoce::Scope::Named) with its id. Of its branches, the one that ChatGPT
+/// shows is imported, or, if the export does not say which, the newest.
+///
+/// **Claude's data export**: the same of Claude. The branch of the last message is imported.
 ///
 /// **Chat completions**: a file with `{"messages":[…]}`, or with one such object per line, as for fine-tuning. Each
 /// object becomes [`Scope::Named`](sottovoce::Scope::Named) with the file's name without its extension, the second
 /// one with `-2` after it, and so on. These messages have no times: the first gets the time of the file's last
 /// change, and each further one a millisecond more.
 #[derive(Debug)]
-pub struct OpenAiExport {
+pub struct ChatExport {
     path: PathBuf,
+    system: &'static str,
 }
 
-/// The fields that tell the two formats apart.
+/// The fields that tell the formats apart.
 #[derive(Deserialize)]
 struct Fields<'a> {
     #[serde(borrow)]
     mapping: Option<&'a RawValue>,
     #[serde(borrow)]
     messages: Option<&'a RawValue>,
+    #[serde(borrow)]
+    chat_messages: Option<&'a RawValue>,
 }
 
-impl OpenAiExport {
-    /// The file, or the folder of an export.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+impl ChatExport {
+    /// The file, or the zip or the folder of ChatGPT's export.
+    pub fn openai(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), system: OPENAI }
+    }
+
+    /// The file, or the zip or the folder of Claude's export.
+    pub fn claude(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), system: CLAUDE }
     }
 }
 
-impl Reader for OpenAiExport {
+impl Reader for ChatExport {
     type Output = ImportedConversations;
 
     fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
-        let place = Location::of(&self.path)?;
-        let mut found = ImportedConversations::new(OPENAI);
-        for file in &place.files {
-            let read = place.read(file)?.and_then(|(bytes, modified)| {
-                self::file(&bytes, file, modified, progress, &mut found)
-            });
-            match read {
-                Ok(()) => {}
-                Err(Corrupt(reason) | NotPlain(reason)) if place.files.len() == 1 => {
-                    return Err(Error::NotImportable { path: self.path.clone(), reason });
-                }
-                Err(reason) => found.refused.push(Refusal::new(file, reason)),
-            }
-        }
-        Ok(found.sorted())
+        read(&self.path, self.system, progress, conversation)
     }
 }
 
-/// Reads a file of either format.
-fn file(
-    bytes: &Zeroizing<Vec<u8>>,
-    file: &str,
-    modified: Timestamp,
-    progress: &dyn Fn(Progress),
-    found: &mut ImportedConversations,
-) -> Result<(), RefusalReason> {
-    let items = items(json::text(bytes)?, file)?;
-    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    each(&items, progress, |item| {
-        match conversation(item, stem, modified) {
-            Ok(conversation) => found.conversations.push(conversation),
-            Err(reason) => found.refused.push(Refusal::new(&item.place, reason)),
-        }
-        Ok(())
-    })
-}
-
-fn conversation(
-    item: &Item<'_>,
-    stem: &str,
-    modified: Timestamp,
-) -> Result<ImportedConversation, RefusalReason> {
+fn conversation(item: &Item<'_>) -> Result<ImportedConversation, RefusalReason> {
     let fields: Fields<'_> = json::object(item.json, "its fields are not those of a conversation")?;
     match (fields.mapping, fields.messages) {
+        _ if fields.chat_messages.is_some() => claude::read(item),
         (Some(_), _) => export::read(item),
         (None, Some(messages)) => {
             let id = match item.number {
-                1 => stem.to_owned(),
-                more => format!("{stem}-{more}"),
+                1 => item.stem.to_owned(),
+                more => format!("{}-{more}", item.stem),
             };
-            completion::read(messages, &id, &item.place, modified)
+            completion::read(messages, &id, &item.place, item.modified)
         }
-        (None, None) => Err(Corrupt("it has neither `mapping` nor `messages`")),
+        (None, None) => Err(Corrupt("it has neither `mapping` nor `messages` nor `chat_messages`")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::export::take;
+    use jiff::Timestamp;
     use proptest::prelude::*;
 
     const EXPORT: &str = r#"[{"id":"a","title":"t","create_time":1.5,"current_node":"c","mapping":{"r":{"id":"r","parent":null,"message":null},"c":{"id":"c","parent":"r","message":{"id":"m","author":{"role":"user","name":null},"create_time":2.5,"content":{"content_type":"text","parts":["x",{"text":"y"}]},"metadata":{}}}}}]"#;
@@ -125,8 +96,8 @@ mod tests {
 
     fn all(bytes: &[u8]) -> Result<ImportedConversations, RefusalReason> {
         let mut found = ImportedConversations::new(OPENAI);
-        let bytes = Zeroizing::new(bytes.to_vec());
-        file(&bytes, "x.jsonl", Timestamp::UNIX_EPOCH, &|_| {}, &mut found).map(|()| found)
+        let at = Timestamp::UNIX_EPOCH;
+        take(bytes, "x.jsonl", at, &|_| {}, conversation, &mut found).map(|()| found)
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "sqlite")]
 pub(crate) const CHORUS: &str = "chorus";
+pub(crate) const CLAUDE: &str = "claude";
 pub(crate) const DISCORD: &str = "discord";
 pub(crate) const ELARA: &str = "elara";
 pub(crate) const JSONL: &str = "jsonl";

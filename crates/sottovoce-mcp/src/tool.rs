@@ -98,21 +98,38 @@ pub(crate) async fn run(
 }
 
 /// Parses a tool's arguments. Errors go back to the model, so that it can correct the call.
-pub(crate) fn arguments<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, Fault> {
-    let given = Value::Object(arguments.unwrap_or_default());
+pub(crate) fn arguments<T: DeserializeOwned + JsonSchema>(
+    arguments: Option<JsonObject>,
+) -> Result<T, Fault> {
+    let mut given = Value::Object(arguments.unwrap_or_default());
     T::deserialize(&given)
-        .or_else(|error| serde_json::from_value(with_integers(given)).map_err(|_| error))
+        .or_else(|error| {
+            fit(&mut given, &Value::Object((*schema::input::<T>()).clone()));
+            serde_json::from_value(given).map_err(|_| error)
+        })
         .map_err(|error| Fault::new(format!("the arguments do not fit the tool: {error}")))
 }
 
-/// Replaces numbers such as `10.0` by `10`. JSON Schema counts both as integers, and some clients write every number
-/// with a fraction.
-fn with_integers(mut value: Value) -> Value {
-    match &mut value {
+/// Replaces numbers such as `10.0` by `10`, which JSON Schema counts as an integer too, and a text by the number or the
+/// truth value that it says, where the schema has one. Some clients write so.
+fn fit(value: &mut Value, schema: &Value) {
+    let of = |name: &str| schema.get(name).unwrap_or(&Value::Null);
+    match value {
         Value::Object(fields) => {
-            fields.values_mut().for_each(|field| *field = with_integers(field.take()));
+            let known = of("properties");
+            for (name, field) in fields {
+                fit(field, known.get(name).unwrap_or(&Value::Null));
+            }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| *item = with_integers(item.take())),
+        Value::Array(items) => items.iter_mut().for_each(|item| fit(item, of("items"))),
+        Value::String(said) => {
+            let is_plain = ["integer", "number", "boolean"].iter().any(|kind| of("type") == kind);
+            if is_plain && let Ok(meant @ (Value::Number(_) | Value::Bool(_))) = said.trim().parse()
+            {
+                *value = meant;
+                fit(value, schema);
+            }
+        }
         Value::Number(number) => {
             let whole = number.as_f64().filter(|number| number.fract() == 0.0);
             // A larger number is out of range for every tool.
@@ -122,7 +139,6 @@ fn with_integers(mut value: Value) -> Value {
         }
         _ => {}
     }
-    value
 }
 
 /// Builds a tool's answer: structured content, and the same as text for clients that do not read structured content.
@@ -199,6 +215,26 @@ mod tests {
             std::fs::write(file, &all).unwrap();
         }
         assert_eq!(all, std::fs::read_to_string(file).unwrap());
+    }
+
+    #[test]
+    fn numbers_as_texts_count_where_the_tool_wants_numbers() {
+        #[derive(serde::Deserialize, JsonSchema, Debug, PartialEq)]
+        struct Given {
+            text: String,
+            limit: Option<u32>,
+            only: Option<bool>,
+            seqs: Vec<u64>,
+        }
+        let given = serde_json::json!({ "text": "5", "limit": " 5.0 ", "only": "true", "seqs": ["7", 8.0] });
+        let Value::Object(fields) = given else { panic!() };
+        let expected =
+            Given { text: "5".into(), limit: Some(5), only: Some(true), seqs: vec![7, 8] };
+        assert_eq!(arguments::<Given>(Some(fields)).unwrap(), expected);
+        let Value::Object(fields) = serde_json::json!({ "text": "", "seqs": ["x"] }) else {
+            panic!()
+        };
+        assert!(arguments::<Given>(Some(fields)).is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 pub mod http;
 pub mod stdio;
 
-mod end_of_input;
+mod lenient;
 
 /// Why a transport failed.
 #[derive(Debug, thiserror::Error)]

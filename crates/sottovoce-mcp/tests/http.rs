@@ -339,6 +339,11 @@ Authorization: Bearer {TOKEN}\r\nMCP-Protocol-Version: 2025-03-26\r\nMcp-Session
     let answer: Value = serde_json::from_str(&body).unwrap();
     assert!(answer["error"].is_null() && answer["result"]["isError"] != true, "{body}");
 
+    // A request that lacks something hears what.
+    let handshake = r#"{"jsonrpc":"2.0","id":8,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}"#;
+    let (_, body) = ask("", handshake).await;
+    assert!(body.contains("\"id\":8") && body.contains("missing field `clientInfo`"), "{body}");
+
     let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     let recall = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"recall","arguments":{"words":"canary"}}}"#;
     let (_, body) = ask("", &format!("[{ping},{note},{recall}]")).await;

@@ -7,7 +7,12 @@ use jiff::Zoned;
 use crate::{
     meaning::{self, Vector},
     secret::Word,
-    text::{beginning, language::Language, stop_words::is_stop_word, words::Words},
+    text::{
+        beginning,
+        language::Language,
+        stop_words::{is_of_telling, is_stop_word},
+        words::Words,
+    },
     time::{self, DaySpan},
 };
 
@@ -67,6 +72,7 @@ pub struct Question {
     pub(crate) speaker: Option<Word>,
     pub(crate) meaning: Option<meaning::Asked>,
     is_follow_up: bool,
+    asks_for_days_alone: bool,
 }
 
 impl Question {
@@ -84,6 +90,7 @@ impl Question {
             speaker: asked.speaker.map(Word::from),
             meaning: None,
             is_follow_up: false,
+            asks_for_days_alone: false,
             all: all.to_list(),
         };
         let by_words = || goes_on(question.all.len(), question.words.len());
@@ -93,6 +100,8 @@ impl Question {
         let mut seen = std::collections::HashSet::new();
         question.words.retain(|word| seen.insert(word.text.clone()));
         question.words.truncate(MOST_TERMS);
+        question.asks_for_days_alone =
+            question.words.iter().all(|word| is_of_telling(word.text.as_str()));
         question
     }
 
@@ -129,6 +138,13 @@ impl Question {
     /// Whether it goes on from what was said before, and took words from it.
     pub fn is_follow_up(&self) -> bool {
         self.is_follow_up
+    }
+
+    /// Whether it may be answered from a day. If it asks for days alone, other days answer nothing.
+    pub(crate) fn may_mean(&self, day: i32) -> bool {
+        self.spans.is_empty()
+            || self.spans.iter().any(|span| (span.first..=span.last).contains(&day))
+            || !self.asks_for_days_alone
     }
 
     /// The days that the question asks for.

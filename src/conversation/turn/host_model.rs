@@ -8,6 +8,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::conversation::Conversation;
 use crate::conversation::turn::calibrator::TokenCalibrator;
+use crate::conversation::turn::start::with_words;
 use crate::conversation::turn::state::{SpokenText, TurnState};
 use crate::error::{Error, Result};
 use crate::message::{CUT_OFF, ChatMessage, ChatRole};
@@ -70,9 +71,9 @@ impl Conversation {
     /// [`prepare_turn`](Self::prepare_turn) for an utterance with metadata, such as the speaker.
     ///
     /// # Errors
-    /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is stored then.
+    /// [`Error::InvalidMessage`] for a message that is not a user's or has no words; nothing is stored then.
     pub async fn prepare_turn_for(&self, message: ChatMessage) -> Result<PreparedTurn> {
-        let message = self.utterance(message)?;
+        let message = with_words(self.utterance(message)?)?;
         let mut state = self.turn().await?;
         self.keep_unfinished(&mut state).await?;
         state.off_record = false;

@@ -364,7 +364,7 @@ impl Conversation {
     }
 }
 
-fn with_words(message: ChatMessage) -> Result<ChatMessage> {
+pub(super) fn with_words(message: ChatMessage) -> Result<ChatMessage> {
     if message.content.trim().is_empty() {
         return Err(Error::InvalidMessage { reason: "there are no words to answer" });
     }

@@ -2,15 +2,19 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pyo3::PyResult;
 use sottovoce::conversation::{TurnOutcome, TurnReport};
-use sottovoce::{Answer, AnswerEvent, Result, Sentences};
+use sottovoce::{Answer, AnswerEvent, Conversation, Result, Sentences};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{invalid, raise};
 use crate::message::Message;
 use crate::store::OpenStore;
+
+/// How long an interrupted call waits until what was taken is stored.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The library's answer, in pieces as the server sends them or in sentences.
 pub(crate) enum Source {
@@ -53,6 +57,7 @@ pub(crate) struct Turn {
     /// Ends the wait for the next text.
     stopped: CancellationToken,
     progress: Mutex<Progress>,
+    conversation: Conversation,
     /// Keeps the store open, so that the end of the program finds it.
     _store: Arc<OpenStore>,
 }
@@ -69,12 +74,13 @@ struct Progress {
 }
 
 impl Turn {
-    pub(crate) fn new(source: Source, store: Arc<OpenStore>) -> Self {
+    pub(crate) fn new(source: Source, conversation: Conversation, store: Arc<OpenStore>) -> Self {
         Self {
             utterance: source.answer().utterance().cloned().map(Message),
             source: tokio::sync::Mutex::new(Some(source)),
             stopped: CancellationToken::new(),
             progress: Mutex::default(),
+            conversation,
             _store: store,
         }
     }
@@ -139,6 +145,12 @@ impl Turn {
         self.stop();
         let source = self.source.lock().await.take();
         self.note_report(source.as_ref());
+        Ok(())
+    }
+
+    /// Waits until what was taken of an interrupted answer is stored.
+    pub(crate) async fn stored(&self) -> PyResult<()> {
+        let _ = tokio::time::timeout(PATIENCE, self.conversation.close()).await;
         Ok(())
     }
 

@@ -185,7 +185,7 @@ impl OpenConversation {
 
     fn answer(&self, answer: Result<sottovoce::Answer>, sentences: bool) -> PyResult<Answer> {
         let source = Source::new(answer.map_err(raise)?, sentences);
-        let turn = Arc::new(Turn::new(source, self.store()?));
+        let turn = Arc::new(Turn::new(source, self.inner.clone(), self.store()?));
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|turn| turn.strong_count() > 0);
         turns.push(Arc::downgrade(&turn));

@@ -11,9 +11,9 @@ use sottovoce::import::{
     Backup, ConversationReport, ImportReport, ImportedMessages, OpenStore, PassedOver, Refusal,
 };
 use sottovoce::{EncryptionKey, Error, Scope};
+use sottovoce_import::{ChatExport, DiscordFolder, ElaraFolder, JsonLines, MimirFolder, Reader};
 #[cfg(feature = "sqlite")]
 use sottovoce_import::{ChorusDatabase, LlmGeneratorDatabase};
-use sottovoce_import::{DiscordFolder, ElaraFolder, JsonLines, MimirFolder, OpenAiExport, Reader};
 
 use conversations::{
     Limits, Total, Wishes, add, check, finish, import_all, tell_conversation, verb,
@@ -50,16 +50,20 @@ Examples:
   sottovoce --scope named/conv-abc123 tail         afterwards: one of the conversations";
 const OPENAI: &str = "\
 Examples:
-  sottovoce import openai ~/Downloads/chatgpt --dry-run     what is in the export?
-  sottovoce import openai ~/Downloads/chatgpt               all of it, unpacked
-  sottovoce import openai training.jsonl                    chat completions: named/training and so on";
+  sottovoce import openai ~/Downloads/chatgpt.zip --dry-run  what is in the export?
+  sottovoce import openai ~/Downloads/chatgpt                all of it, unpacked
+  sottovoce import openai training.jsonl       chat completions: named/training and so on";
+const CLAUDE: &str = "\
+Examples:
+  sottovoce import claude ~/Downloads/data.zip --dry-run     what is in the export?
+  sottovoce import claude ~/Downloads/conversations.json";
 
 const EXAMPLES: &str = "\
 Examples:
-  sottovoce import backup backup.sottovoce        what `export` wrote
-  sottovoce import openai ~/Downloads/chatgpt     what ChatGPT exported, unpacked
-  sottovoce import jsonl chat.jsonl --dry-run     what would come in?
-  sottovoce import jsonl --help                   more about one of them";
+  sottovoce import backup backup.sottovoce           what `export` wrote
+  sottovoce import openai ~/Downloads/chatgpt.zip    what ChatGPT exported
+  sottovoce import jsonl chat.jsonl --dry-run        what would come in?
+  sottovoce import jsonl --help                      more about one of them";
 
 /// Imports conversations from other programs
 ///
@@ -86,6 +90,15 @@ enum System {
     #[cfg(feature = "sqlite")]
     #[command(after_help = CHORUS)]
     Chorus(Source),
+    /// Imports Claude's data export
+    ///
+    /// Each conversation becomes named/ID, with its title. If a question was edited or an answer written anew, the branch
+    /// of the last message is imported. Other branches, thoughts, the use of tools, attachments and files are counted as
+    /// passed over.
+    ///
+    /// PATH: the export's zip, its folder or its `conversations.json`.
+    #[command(after_help = CLAUDE)]
+    Claude(Source),
     Discord(DiscordArgs),
     Elara(ElaraArgs),
     Jsonl(JsonlArgs),
@@ -112,7 +125,7 @@ enum System {
     /// Imports ChatGPT's data export, or files of OpenAI chat completions
     ///
     /// Each conversation of an export becomes named/ID, with its title. If an answer was regenerated or a question
-    /// edited, the branch that ChatGPT shows is imported. Other branches, hidden messages and parts that are not text are
+    /// edited, the branch that ChatGPT shows is imported, or the newest where the export does not say which. Other branches, hidden messages and parts that are not text are
     /// counted as passed over; speech comes as its transcript.
     ///
     /// A file with {"messages":[…]}, or with one such object per line, becomes named/FILE, and further objects
@@ -121,7 +134,7 @@ enum System {
     ///
     /// Files are read into memory as plain text, up to 1 GiB each.
     ///
-    /// PATH: the export's folder or `conversations.json`, or a file of chat completions.
+    /// PATH: the export's zip, its folder or its `conversations.json`, or a file of chat completions.
     #[command(after_help = OPENAI)]
     Openai(Source),
 }
@@ -145,6 +158,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         System::Chorus(Source { path, dry_run }) => {
             import_all(session, wishes(dry_run), ChorusDatabase::new(path)).await
         }
+        System::Claude(Source { path, dry_run }) => {
+            import_all(session, wishes(dry_run), ChatExport::claude(path)).await
+        }
         System::Discord(args) => import_discord(session, args).await,
         System::Elara(args) => import_elara(session, args).await,
         System::Jsonl(args) => import_jsonl(session, args).await,
@@ -157,7 +173,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             import_all(session, wishes(dry_run), MimirFolder::new(path)).await
         }
         System::Openai(Source { path, dry_run }) => {
-            import_all(session, wishes(dry_run), OpenAiExport::new(path)).await
+            import_all(session, wishes(dry_run), ChatExport::openai(path)).await
         }
     }
 }

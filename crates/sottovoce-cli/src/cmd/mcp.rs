@@ -2,6 +2,7 @@
 
 mod client_config;
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -57,6 +58,11 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let serve = |stop| serve(listening, hub, stop);
         return servers::serve_and_sync(&conversations, serve).await;
     }
+    if std::io::stdin().is_terminal() {
+        output::note(
+            "waiting for a client; `sottovoce mcp --print-config` prints what clients need",
+        );
+    }
     let (served, exit) = servers::until_stopped(|stop| serve_stdio(hub, stop)).await?;
     served.map(|()| exit).map_err(|error| failure(&error))
 }
@@ -75,7 +81,11 @@ pub(crate) async fn listen(
 
 /// Serves clients that connect, until `stop` is cancelled. Says where they find it.
 pub(crate) async fn serve(listening: http::Listening, hub: Arc<Hub>, stop: CancellationToken) {
-    output::note(&format!("serving at http://{}{}", listening.address(), http::PATH));
+    let address = listening.address();
+    output::note(&format!("serving at http://{address}{}", http::PATH));
+    output::note(&format!(
+        "`sottovoce mcp --http {address} --print-config` prints what clients need"
+    ));
     serve_http(listening, hub, stop).await;
 }
 

@@ -9,8 +9,7 @@ use sottovoce::import::metadata::TOOL;
 use sottovoce::import::{ImportedConversation, ImportedMessage};
 use sottovoce::{ChatMessage, ChatRole};
 
-use super::words;
-use crate::fields::{calls, json};
+use crate::fields::{calls, json, words};
 use crate::source::named;
 use crate::system::OPENAI;
 use crate::twins::Twins;

@@ -5,19 +5,16 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use sottovoce::ChatRole;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use sottovoce::import::metadata::TOOL;
 use sottovoce::import::{ImportedConversation, ImportedMessage, ImportedMessages};
-use sottovoce::{ChatMessage, ChatRole};
 
-use super::item::Item;
-use super::words;
-use crate::fields::{json, time};
+use crate::export::{Item, Told, Tree, branch};
+use crate::fields::{json, time, words};
 use crate::source::named;
 use crate::system::OPENAI;
 
-/// The name of this format in reports.
-const FORM: &str = "export";
 /// The recipient of messages for people.
 const ALL: &str = "all";
 
@@ -26,7 +23,8 @@ struct Conversation<'a> {
     id: Option<String>,
     conversation_id: Option<String>,
     title: Option<String>,
-    create_time: Option<f64>,
+    #[serde(borrow)]
+    create_time: Option<&'a RawValue>,
     current_node: Option<String>,
     #[serde(borrow)]
     mapping: HashMap<String, Node<'a>>,
@@ -43,11 +41,19 @@ struct Node<'a> {
 struct Message<'a> {
     id: Option<String>,
     author: Author,
-    create_time: Option<f64>,
     #[serde(borrow)]
-    content: Content<'a>,
+    create_time: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content: Option<Content<'a>>,
     metadata: Option<Metadata>,
     recipient: Option<String>,
+}
+
+/// When a message was said.
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow)]
+    create_time: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -85,7 +91,7 @@ pub(super) fn read(item: &Item<'_>) -> Result<ImportedConversation, RefusalReaso
     let id = fields.conversation_id.as_ref().or(fields.id.as_ref());
     let id = id.ok_or(Corrupt("it has no id"))?;
     let scope = named(id)?;
-    let created_at = fields.create_time.and_then(time::seconds);
+    let created_at = at(fields.create_time);
     let path = path(&fields)?;
     let mut conversation = ImportedConversation::new(scope, OPENAI);
     let messages = &mut conversation.messages;
@@ -96,35 +102,39 @@ pub(super) fn read(item: &Item<'_>) -> Result<ImportedConversation, RefusalReaso
     for (node, json) in path {
         take(id, node, json, &format!("{}/{node}", item.place), &mut before, messages);
     }
-    // A conversation without messages is not stored.
-    if !messages.messages.is_empty() {
-        let facts = &mut conversation.facts;
-        facts.title = fields.title.filter(|title| !title.is_empty());
-        facts.created_at = created_at;
-        facts.file.clone_from(&item.place);
-    }
+    item.name(&mut conversation, fields.title, created_at);
     Ok(conversation)
 }
 
 /// The messages of the shown branch, from first to last.
 fn path<'a>(fields: &'a Conversation<'_>) -> Result<Vec<(&'a str, &'a str)>, RefusalReason> {
-    if fields.mapping.is_empty() {
-        return Ok(Vec::new());
-    }
-    let last = fields.current_node.as_ref().filter(|node| fields.mapping.contains_key(*node));
-    let mut next = Some(last.ok_or(Corrupt("its current_node is not one of its messages"))?);
-    let (mut path, mut seen) = (Vec::new(), HashSet::new());
-    while let Some((id, node)) = next.and_then(|id| fields.mapping.get_key_value(id)) {
-        if !seen.insert(id) {
-            return Err(Corrupt("its messages form a circle"));
-        }
-        if let Some(message) = node.message {
-            path.push((id.as_str(), message.get()));
-        }
-        next = node.parent.as_ref();
-    }
-    path.reverse();
-    Ok(path)
+    let current = fields.current_node.as_ref().filter(|node| fields.mapping.contains_key(*node));
+    let Some(last) = current.or_else(|| newest_leaf(&fields.mapping)) else {
+        let is_circle = !fields.mapping.is_empty();
+        return if is_circle { Err(Corrupt("its messages form a circle")) } else { Ok(Vec::new()) };
+    };
+    let node = |(id, node): (&'a String, &'a Node<'_>)| {
+        (id.as_str(), (node.parent.as_deref(), node.message.map(RawValue::get)))
+    };
+    let tree: Tree<'_, _> = fields.mapping.iter().map(node).collect();
+    let path = branch(&tree, last)?;
+    Ok(path.into_iter().filter_map(|(id, message)| Some((id, (*message)?))).collect())
+}
+
+/// The message that nothing follows, of several the newest.
+fn newest_leaf<'a>(mapping: &'a HashMap<String, Node<'_>>) -> Option<&'a String> {
+    let followed: HashSet<_> = mapping.values().filter_map(|node| node.parent.as_ref()).collect();
+    let said = |node: &Node<'_>| {
+        let said: Said<'_> = serde_json::from_str(node.message?.get()).ok()?;
+        at(said.create_time)
+    };
+    let leaves = mapping.iter().filter(|(id, _)| !followed.contains(id));
+    leaves.max_by_key(|(id, node)| (said(node), *id)).map(|(id, _)| id)
+}
+
+/// Seconds since 1970, or RFC 3339 as some programs write it.
+fn at(time: Option<&RawValue>) -> Option<Timestamp> {
+    time::of_json(time?.get()).map(|(at, _)| at)
 }
 
 /// Reads a message. If it has no time, it gets that of the message `before` it.
@@ -146,7 +156,7 @@ fn take(
     }
 }
 
-/// Reads a message. Its id, role and text identify it; the next export may change the rest.
+/// Reads a message.
 fn message(
     conversation: &str,
     node: &str,
@@ -155,12 +165,13 @@ fn message(
 ) -> Result<Read, RefusalReason> {
     let fields: Message<'_> = json::object(json, "its fields are not those of a message")?;
     let (words, others) = match fields.content {
-        Content { parts: Some(parts), .. } => words::joined(&parts),
-        Content { text, .. } => (text.unwrap_or_default(), 0),
+        Some(Content { parts: Some(parts), .. }) => words::joined(&parts),
+        Some(Content { text, .. }) => (text.unwrap_or_default(), 0),
+        None => (String::new(), 0),
     };
     let metadata = fields.metadata.as_ref();
     let is_hidden = metadata.is_some_and(|metadata| metadata.is_hidden == Some(true));
-    let at = fields.create_time.and_then(time::seconds).or(*before);
+    let at = at(fields.create_time).or(*before);
     *before = at;
     if words.is_empty() || is_hidden {
         return Ok(Read { message: None, others });
@@ -170,11 +181,8 @@ fn message(
         .role
         .parse()
         .map_err(|_| Corrupt("its role is not user, assistant, system or tool"))?;
-    let at = at.ok_or(Corrupt("neither it nor a message before it has a create_time"))?;
-    let name = format!("{conversation}/{}", fields.id.as_deref().unwrap_or(node));
-    let message = ChatMessage::at(role, words, Timestamp::UNIX_EPOCH);
-    let mut message = ImportedMessage::new(OPENAI, &name, FORM, message)?;
-    message.message.timestamp = at;
+    let id = fields.id.as_deref().unwrap_or(node);
+    let message = Told { system: OPENAI, conversation, id, role, words }.at(at)?;
     let name_of = if role == ChatRole::Tool { TOOL } else { "speaker" };
     let message = message
         .with_metadata(name_of, fields.author.name)

@@ -1,7 +1,7 @@
 //! An open file of a source.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use jiff::Timestamp;
 use sottovoce::Result;
@@ -64,5 +64,11 @@ impl SourceFile {
 impl Read for SourceFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.file.read(into)
+    }
+}
+
+impl Seek for SourceFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
     }
 }

@@ -4,6 +4,7 @@
 mod common;
 
 mod chorus;
+mod claude;
 mod discord;
 mod elara;
 mod elara_export;

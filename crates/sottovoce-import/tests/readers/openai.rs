@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sottovoce::import::{ConversationReport, ImportedConversations};
 use sottovoce::{ConversationStore, Error, FileConversationStore, Scope, StoredMessage};
-use sottovoce_import::{OpenAiExport, Reader};
+use sottovoce_import::{ChatExport, Reader};
 
 const BREAD: &str = "6f0a3c1e-1111-4aaa-8bbb-000000000001";
 const VOICE: &str = "6f0a3c1e-2222-4aaa-8bbb-000000000002";
@@ -23,7 +23,7 @@ fn fixtures(name: &str) -> PathBuf {
 }
 
 async fn read(path: &Path) -> ImportedConversations {
-    OpenAiExport::new(path).read(|_| {}).await.unwrap()
+    ChatExport::openai(path).read(|_| {}).await.unwrap()
 }
 
 async fn store(root: &Path, id: &str) -> FileConversationStore {
@@ -181,7 +181,7 @@ async fn a_tree_that_is_none_is_refused_alone() {
     let export = json!([
         tree("good", "a", json!({"a": {"parent": "gone", "message": user(5.into())}})),
         tree("circle", "a", json!({"a": {"parent": "b"}, "b": {"parent": "a"}})),
-        tree("lost", "c", json!({"a": {"parent": null}})),
+        tree("dangling", "c", json!({"a": {"parent": null}})),
         tree("", "a", json!({"a": {}})),
         tree("timeless", "a", json!({"a": {"message": user(Value::Null)}})),
         tree("far", "a", json!({"a": {"message": user(1e300.into())}})),
@@ -194,13 +194,16 @@ async fn a_tree_that_is_none_is_refused_alone() {
     let path = file(folder.path(), "conversations.json", &export.to_string(), 5);
     let found = read(&path).await;
     let refused: Vec<_> = found.refused.iter().map(|refusal| refusal.file.as_str()).collect();
-    let places = [2, 3, 4, 8, 9, 10].map(|number| format!("conversations.json#{number}"));
-    assert_eq!(refused.len(), 6);
+    let places = [2, 4, 8, 9, 10].map(|number| format!("conversations.json#{number}"));
+    assert_eq!(refused.len(), 5);
     assert!(places.iter().all(|place| refused.contains(&place.as_str())), "{refused:?}");
     let root = tempfile::tempdir().unwrap();
     let reports = import(&path, root.path()).await;
     let taken: Vec<_> = taken(&reports);
-    assert_eq!(taken, [("far", 0), ("good", 1), ("nobody", 0), ("nothing", 0), ("timeless", 0)]);
+    assert_eq!(
+        taken,
+        [("dangling", 0), ("far", 0), ("good", 1), ("nobody", 0), ("nothing", 0), ("timeless", 0)]
+    );
     for id in ["far", "nobody", "timeless"] {
         assert_eq!(reports[id].messages.refused.len(), 1, "{id}");
     }
@@ -288,16 +291,16 @@ async fn what_is_wrong_with_one_line_or_message_is_refused_alone() {
 async fn what_is_none_of_openais_is_an_error_and_one_bad_part_of_an_export_a_refusal() {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [("empty", ""), ("half.json", "[{\"mapping\":"), ("notes.txt", "x\ny")] {
-        let refused = OpenAiExport::new(file(folder.path(), name, text, 5)).read(|_| {}).await;
+        let refused = ChatExport::openai(file(folder.path(), name, text, 5)).read(|_| {}).await;
         assert!(matches!(refused, Err(Error::NotImportable { .. })), "{name}");
     }
     for path in [folder.path().to_owned(), folder.path().join("absent")] {
-        let refused = OpenAiExport::new(path).read(|_| {}).await;
+        let refused = ChatExport::openai(path).read(|_| {}).await;
         assert!(matches!(refused, Err(Error::Io { .. })));
     }
     let huge = std::fs::File::create(folder.path().join("huge.json")).unwrap();
     huge.set_len((1 << 30) + 1).unwrap();
-    let refused = OpenAiExport::new(folder.path().join("huge.json")).read(|_| {}).await;
+    let refused = ChatExport::openai(folder.path().join("huge.json")).read(|_| {}).await;
     let Err(Error::NotImportable { reason, .. }) = refused else { panic!("{refused:?}") };
     assert_eq!(reason, "it is over 1 GiB");
 
@@ -313,4 +316,49 @@ async fn what_is_none_of_openais_is_an_error_and_one_bad_part_of_an_export_a_ref
         refused,
         [("conversations-1.json", "corrupt"), ("conversations-2.json", "not-plain")]
     );
+}
+
+#[tokio::test]
+async fn an_export_that_does_not_say_which_branch_is_shown_gives_the_newest() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = |id: &str, parent: Option<&str>, role: &str, words: Value, at: Value| {
+        let content = json!({"content_type": "text", "parts": [words]});
+        let message =
+            json!({"id": id, "author": {"role": role}, "create_time": at, "content": content});
+        json!({"id": id, "parent": parent, "message": message})
+    };
+    let mut nothing = node("n", Some("new"), "assistant", json!(""), json!(null));
+    nothing["message"]["content"] = Value::Null;
+    let mut export = json!({
+        "id": "x", "create_time": "2026-01-02T03:04:05Z",
+        "mapping": {
+            "q": node("q", None, "user", json!("Which day?"), json!("2026-01-02T03:04:05.5Z")),
+            "old": node("old", Some("q"), "assistant", json!("Monday."), json!(1_767_323_050)),
+            "new": node("new", Some("q"), "assistant", json!("Friday."), json!("2026-01-02T03:05:00+00:00")),
+        }
+    });
+    for (current, is_longer) in
+        [(None, false), (Some(json!(null)), false), (Some(json!("gone")), true)]
+    {
+        if let Some(current) = current {
+            export["current_node"] = current;
+        }
+        if is_longer {
+            export["mapping"]["n"] = nothing.clone();
+            export["mapping"]["n"]["message"]["create_time"] = json!("2026-01-02T03:06:00Z");
+        }
+        let path = file(folder.path(), "conversations.json", &json!([export]).to_string(), 1);
+        let found = read(&path).await;
+        assert!(found.refused.is_empty(), "{:?}", found.refused);
+        let messages = &found.conversations[0].messages;
+        assert!(messages.refused.is_empty(), "{:?}", messages.refused);
+        let said = messages
+            .messages
+            .iter()
+            .map(|one| (&*one.message.content, one.message.timestamp.as_second()));
+        assert_eq!(
+            said.collect::<Vec<_>>(),
+            [("Which day?", 1_767_323_045), ("Friday.", 1_767_323_100)]
+        );
+    }
 }

@@ -236,7 +236,7 @@ impl Ranker<'_> {
             score += self.weights.speaker * self.whose.of(turn)
                 + self.weights.person * person(turn)
                 + self.weights.date * date;
-            if score > best.least && visible(turn) {
+            if score > best.least && self.question.may_mean(turn.day) && visible(turn) {
                 best.add(score, number);
             }
         }

@@ -35,6 +35,13 @@ pub(crate) fn is_stop_word(word: &str, language: Language) -> bool {
         || stop_words().get(word).is_some_and(|languages| languages >> language.number() & 1 == 1)
 }
 
+/// Whether a word only says, in any language, that something was told or happened: "what did I tell you yesterday?" asks
+/// for the day alone.
+pub(crate) fn is_of_telling(word: &str) -> bool {
+    let mut words = include_str!("../../data/stop/telling.txt").split_whitespace();
+    words.any(|known| known == word)
+}
+
 /// The stop words of all languages.
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {
     stop_words().keys().copied()

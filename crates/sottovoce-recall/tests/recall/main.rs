@@ -4,6 +4,7 @@
 
 mod changes;
 mod conversations;
+mod days;
 mod encoding;
 mod gate;
 mod homes;

@@ -1,5 +1,4 @@
-//! Clients that keep less than the protocol's letter: they do not accept a stream of events, send several requests at once,
-//! as revision 2025-03-26 has it, or write arguments as a text of JSON.
+//! Clients that do not accept a stream of events, or send several requests at once.
 
 use std::convert::Infallible;
 
@@ -8,10 +7,11 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use sottovoce_net::replace_lone_surrogates;
+use rmcp::model::{ErrorCode, ServerJsonRpcMessage};
+use serde_json::Value;
 use tower_service::Service;
+
+use crate::transport::lenient::{batch, incomplete, refusal, with_arguments};
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
@@ -29,10 +29,9 @@ where
 {
     let method = request.method().clone();
     let takes_events = takes_events(&method, request.headers_mut());
-    let each: Vec<&RawValue> = serde_json::from_slice(request.body()).unwrap_or_default();
+    let each = batch(request.body());
     if each.is_empty() {
-        let request = request.map(|body| Full::new(with_arguments(body)));
-        let Ok(response) = service.call(request).await;
+        let response = ask(service, request.map(|body| body.to_vec())).await;
         return if takes_events { response } else { as_json(response).await };
     }
     if each.len() > MOST {
@@ -46,17 +45,17 @@ where
     let mut last = Response::new(Full::default().boxed());
     *last.status_mut() = StatusCode::ACCEPTED;
     for one in each {
-        let body = Bytes::copy_from_slice(one.get().as_bytes());
+        let refused = |why: &str| refusal(&one, ErrorCode::INVALID_REQUEST, why);
         if bytes > LARGEST {
-            answers
-                .extend(refusal(&body, "the answers of this batch are too large: ask one by one"));
+            let refused = refused("the answers of this batch are too large: ask one by one");
+            answers.extend(refused.as_ref().map(written));
             continue;
         }
-        let mut asked = Request::new(Full::new(with_arguments(body.clone())));
+        let mut asked = Request::new(one.clone());
         *asked.method_mut() = method.clone();
         *asked.uri_mut() = request.uri().clone();
         asked.headers_mut().clone_from(request.headers());
-        let Ok(response) = service.call(asked).await;
+        let response = ask(service, asked).await;
         match response.status() {
             StatusCode::OK => {
                 let (head, body) = as_json(response).await.into_parts();
@@ -68,7 +67,10 @@ where
             }
             StatusCode::ACCEPTED => {}
             // What was carried out before is answered all the same.
-            status => answers.extend(refusal(&body, &format!("refused with status {status}"))),
+            status => {
+                let refused = refused(&format!("refused with status {status}"));
+                answers.extend(refused.as_ref().map(written));
+            }
         }
     }
     if !answers.is_empty() {
@@ -80,12 +82,23 @@ where
     last
 }
 
-/// The answer to a request of a batch that was not carried out; `None` for a notification.
-fn refusal(request: &[u8], why: &str) -> Option<Bytes> {
-    let request: Value = serde_json::from_slice(request).ok()?;
-    let id = request.get("id")?;
-    let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32600, "message": why } });
-    Some(error.to_string().into())
+/// Asks for one answer.
+async fn ask<S>(service: &mut S, request: Request<Vec<u8>>) -> Answer
+where
+    S: Service<Request<Full<Bytes>>, Response = Answer, Error = Infallible>,
+{
+    let request = request.map(with_arguments);
+    if let Some(refused) = incomplete(request.body()) {
+        let mut answer = Response::new(Full::new(written(&refused)).boxed());
+        answer.headers_mut().insert(CONTENT_TYPE, JSON);
+        return answer;
+    }
+    let Ok(response) = service.call(request.map(|body| Full::new(body.into()))).await;
+    response
+}
+
+fn written(answer: &ServerJsonRpcMessage) -> Bytes {
+    serde_json::to_vec(answer).unwrap_or_default().into()
 }
 
 /// Whether the client says that it reads events. One that says less, or nothing, gets what it asks for without them.
@@ -121,17 +134,4 @@ async fn as_json(response: Answer) -> Answer {
     let answer = data.find(is_answer).map(Bytes::copy_from_slice).unwrap_or_default();
     head.headers.insert(CONTENT_TYPE, JSON);
     Response::from_parts(head, Full::new(answer).boxed())
-}
-
-/// The request with the arguments that a text says.
-fn with_arguments(body: Bytes) -> Bytes {
-    let Ok(mut request) = serde_json::from_slice::<Value>(&body) else { return body };
-    let Some(Value::String(said)) = request.pointer_mut("/params/arguments") else { return body };
-    let mut said = std::mem::take(said).into_bytes();
-    replace_lone_surrogates(&mut said);
-    let Ok(Value::Object(said)) = serde_json::from_slice(&said) else { return body };
-    if let Some(arguments) = request.pointer_mut("/params/arguments") {
-        *arguments = Value::Object(said);
-    }
-    serde_json::to_vec(&request).map_or(body, Bytes::from)
 }

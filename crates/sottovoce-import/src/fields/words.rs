@@ -10,7 +10,7 @@ struct Part {
 
 /// Joins the texts of the parts, one per line. Returns how many parts have no text, such as pictures. Speech has its
 /// transcript.
-pub(super) fn joined(parts: &[&RawValue]) -> (String, usize) {
+pub(crate) fn joined(parts: &[&RawValue]) -> (String, usize) {
     let (mut words, mut others) = (Vec::new(), 0);
     for part in parts {
         match text(part.get()) {
