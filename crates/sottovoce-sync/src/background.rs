@@ -29,14 +29,14 @@ const LONGEST_IDLE: Duration = Duration::from_secs(10 * 60);
 /// The longest time between two attempts while syncing fails.
 const LONGEST_FAILING: Duration = Duration::from_secs(15 * 60);
 
-/// Every how manieth sync also looks for new devices.
+/// Every how manieth sync also checks what this device has published, if they follow each other closely.
 const FULL: u64 = 16;
 
 /// Syncs a store again and again.
 ///
 /// The first sync is at once. Each further one follows the interval after one that brought something, and later, up to ten
 /// minutes, while nothing happens; a few seconds after something was said here; and after a failure ever later, up to a
-/// quarter of an hour. Each sixteenth also looks for new devices. While the store does not sync, it waits until it does.
+/// quarter of an hour. Each sixteenth, and each of those ten minutes apart, is a full one. While the store does not sync, it waits until it does.
 /// It logs a failure once until the next success, and a failure of another kind again, without words.
 #[derive(Debug)]
 pub struct Background<W = Syncer> {
@@ -254,7 +254,7 @@ struct Pace {
 
 impl Pace {
     fn is_full(&self) -> bool {
-        self.done.is_multiple_of(FULL)
+        self.done.is_multiple_of(FULL) || self.idle >= LONGEST_IDLE
     }
 
     fn after(&mut self, result: &Result<SyncReport, impl Failure>) -> Duration {

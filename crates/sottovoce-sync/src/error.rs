@@ -95,7 +95,7 @@ impl SyncError {
             Self::Busy => "wait until it has ended, or let the running host sync",
             Self::InvalidCode { .. } => "show the invitation again on a device of the space",
             Self::EmptySpace { .. } => {
-                "check the address and the credentials, and sync a device of the space"
+                "check the address and the credentials, and whether the folder is mounted; if it was emptied, mend the space on a device that has its messages"
             }
             Self::Closed => {
                 "show an invitation on a device of the new space, and join with it here"
@@ -118,7 +118,7 @@ impl Failure for SyncError {
     fn is_transient(&self) -> bool {
         match self {
             Self::Remote(error) => error.is_transient(),
-            Self::Busy => true,
+            Self::Busy | Self::EmptySpace { .. } => true,
             _ => false,
         }
     }

@@ -144,6 +144,8 @@ impl Syncer {
     ) -> SyncResult<SyncReport> {
         let (mut device, _lock) = self.device().await?;
         device.state.drop_missing();
+        // Also into a space that is empty now.
+        device.state.synced_at = None;
         device.begin_stream().await?;
         device.sync(Thoroughness::Full, &progress).await
     }
@@ -232,6 +234,12 @@ impl Syncer {
     pub async fn select(&self, selection: Selection) -> SyncResult<()> {
         let (root, mut state, _lock) = self.state_to_change().await?;
         if state.selection != selection {
+            // Nobody here may have what others said in them before, and published somewhere else.
+            let mut lasts = self.home.lasts(&selection).await?;
+            lasts.retain(|name, _| {
+                name.parse().is_ok_and(|scope| !state.selection.includes(&scope))
+            });
+            state.begun.get_or_insert_default().extend(lasts);
             state.selection = selection;
             // What others said in conversations that were not shared was passed over.
             state.read_from_start();

@@ -33,12 +33,13 @@ impl Device {
         self.has_heard = true;
         self.fetch_wanted(report).await?;
         let mut devices = self.state.known_devices();
-        if thoroughness == Thoroughness::Full || devices.is_empty() || is_beginning {
-            let (listed, is_more) = self.objects.devices().await?;
-            devices.extend(listed);
-            if is_more {
-                report.problems.push(Problem::TooManyDevices);
-            }
+        let (listed, is_more) = self.objects.devices().await?;
+        if listed.is_empty() && self.state.synced_at.is_some() {
+            return Err(SyncError::EmptySpace { address: self.state.address.clone() });
+        }
+        devices.extend(listed);
+        if is_more {
+            report.problems.push(Problem::TooManyDevices);
         }
         let mut asked = BTreeSet::from([self.state.device]);
         while let Some(device) = devices.pop_first() {
@@ -46,6 +47,8 @@ impl Device {
                 continue;
             }
             match self.receive_from(device, thoroughness, report, progress).await {
+                // What this device began anew must know of all others from their start.
+                Ok(()) if !self.has_heard => return Ok(()),
                 Ok(()) => {}
                 Err(SyncError::Object { place, reason }) => {
                     self.keep_stream(device);
@@ -58,7 +61,8 @@ impl Device {
         }
         // It may have been looked for before the head that takes its place was read.
         report.problems.retain(|problem| {
-            !matches!(problem, Problem::Missing { device, .. } if self.state.is_replaced(*device))
+            let Problem::Missing { device, .. } = problem else { return true };
+            !self.state.is_replaced(*device) && !self.state.own.replaces.contains(device)
         });
         self.state.drop_replaced();
         self.fill_waiting().await?;
@@ -153,6 +157,9 @@ impl Device {
         };
         if head.n < known {
             report.problems.push(Problem::RolledBack { device, name: head.name.clone() });
+            if torn.is_none() {
+                self.complete().await?;
+            }
         }
         if head.closed {
             self.state.closed = true;
@@ -167,6 +174,7 @@ impl Device {
         peer.at = Some(head.at);
         peer.seen.clone_from(&head.seen);
         peer.replaces.clone_from(&head.replaces);
+        self.heads.insert(device, head.clone());
         Ok(Some(head))
     }
 
@@ -180,6 +188,7 @@ impl Device {
     ) -> SyncResult<bool> {
         let read = self.read_of(device);
         if reading::after(head, read).is_none() {
+            self.complete().await?;
             self.set_read(device, Point::START);
         }
         let total = bytes(reading::after(head, self.read_of(device)).unwrap_or_default());
@@ -198,6 +207,7 @@ impl Device {
             let read = self.read_of(device);
             if read != Point::START && !segment.has(read) {
                 // Another stream in this one's place: read it from its start.
+                self.complete().await?;
                 self.set_read(device, Point::START);
                 continue;
             }
@@ -209,6 +219,15 @@ impl Device {
             done += listed.bytes();
         }
         Ok(true)
+    }
+
+    /// Begins a new stream, since another device's went back to an older state: this one may be the only one that has what
+    /// that device had published since.
+    async fn complete(&mut self) -> SyncResult<()> {
+        match self.state.begun {
+            Some(_) => Ok(()),
+            None => self.begin_stream().await,
+        }
     }
 
     /// Leaves a stream in its place that this device's was to take: it may have what could not be read just now.
