@@ -62,9 +62,9 @@ type Heard = HashMap<Scope, HashSet<Origin>>;
 /// How a sync is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thoroughness {
-    /// Asks known devices for what is new.
+    /// Asks for what is new.
     Poll,
-    /// Also looks for new devices, checks the own stream, and tells others what was read.
+    /// Also looks whether others' streams went back, checks the own one, and tells others what was read.
     Full,
 }
 

@@ -102,6 +102,13 @@ pub enum Problem {
     UnknownSetting,
 }
 
+impl Problem {
+    /// Whether mending, on a device that has the messages, ends it.
+    pub fn is_mended(&self) -> bool {
+        matches!(self, Self::Incomplete { .. } | Self::Missing { .. } | Self::Differs { .. })
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

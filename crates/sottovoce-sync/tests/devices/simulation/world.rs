@@ -393,7 +393,7 @@ impl World {
                         has_joined = true;
                     }
                     // As the error tells the person to.
-                    Err(SyncError::EmptySpace { .. }) if rounds < 4 => {
+                    Err(SyncError::Absent { .. }) if rounds < 4 => {
                         self.machines[at].syncer.mend(|_| {}).await.map_err(text_of)?;
                     }
                     Err(error) => return Err(format!("device {at} cannot sync: {error}")),
@@ -502,7 +502,7 @@ fn excused(error: SyncError) -> Result<(), String> {
     match error {
         SyncError::Remote(_) | SyncError::Contested | SyncError::Object { .. } => Ok(()),
         SyncError::NotSetUp | SyncError::Closed | SyncError::Busy => Ok(()),
-        SyncError::NoSuchDevice { .. } | SyncError::EmptySpace { .. } => Ok(()),
+        SyncError::NoSuchDevice { .. } | SyncError::Absent { .. } => Ok(()),
         other => Err(format!("a sync failed: {other}: {other:?}")),
     }
 }
