@@ -383,16 +383,22 @@ impl Model for Protocol {
                     |device: &Device| device.present().iter().any(|m| forgotten.contains(m));
                 !settled.devices.iter().any(comes_back)
             }),
-            Property::always("and is in no stream", |protocol: &Self, world: &World| {
-                let forgotten = world.forgotten();
-                let settled = protocol.settled(world);
-                let said = settled.live().into_iter().flat_map(|(_, head)| head.changes);
-                let mut said = said.filter_map(|change| match change {
-                    Change::Said(message) => Some(message),
-                    Change::Forgotten(_) | Change::TakenOut => None,
-                });
-                !said.any(|message| forgotten.contains(&message))
-            }),
+            Property::always(
+                "and is in no stream of a device",
+                |protocol: &Self, world: &World| {
+                    let forgotten = world.forgotten();
+                    let settled = protocol.settled(world);
+                    // A stream that a restored store no longer knows stays until its device is removed.
+                    let mut live = settled.live();
+                    live.retain(|(stream, _)| settled.devices.iter().any(|d| d.stream == *stream));
+                    let said = live.into_iter().flat_map(|(_, head)| head.changes);
+                    let mut said = said.filter_map(|change| match change {
+                        Change::Said(message) => Some(message),
+                        Change::Forgotten(_) | Change::TakenOut => None,
+                    });
+                    !said.any(|message| forgotten.contains(&message))
+                },
+            ),
         ]
     }
 }

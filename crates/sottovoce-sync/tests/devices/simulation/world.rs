@@ -514,6 +514,11 @@ fn text_of(error: impl std::fmt::Display) -> String {
 async fn contents(home: &Home) -> Result<Contents, String> {
     use sottovoce_sync::Conversations as _;
     let mut contents = Contents::default();
+    let root = Exchange::new(home.store(&Scope::Default).await);
+    for number in 0..3 {
+        let forgotten = root.forgotten_with(&scope(number)).await.map_err(text_of)?;
+        contents.forgotten.extend(forgotten);
+    }
     for scope in home.scopes().await.map_err(text_of)? {
         let exchange = Exchange::new(home.store(&scope).await);
         let mut after = 0;
