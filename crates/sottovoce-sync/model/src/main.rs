@@ -53,7 +53,7 @@ fn usual() -> bool {
         ("publishing what nobody has", Protocol { completes: false, ..restored }),
         (
             "beginning a new stream when another's went back",
-            Protocol { follows: false, ..protocol([1, 1, 0, 1, 0, 0, 1]) },
+            Protocol { follows: false, ..protocol([2, 0, 0, 1, 0, 0, 1]) },
         ),
     ];
     let unneeded = without.into_iter().filter(|(rule, protocol)| {
