@@ -109,8 +109,8 @@ impl Exchange {
             .await
     }
 
-    /// The messages that were forgotten in this conversation, and those that a device was told to forget. In the default
-    /// conversation also those of conversations that were removed. What retention limits removed is not among them.
+    /// The messages that were forgotten in this conversation, and those that a device was told to forget. What retention
+    /// limits removed is not among them.
     ///
     /// # Errors
     /// [`Error::Damaged`](crate::Error::Damaged) if the list of forgotten messages is missing or not the newest one.
@@ -120,6 +120,19 @@ impl Exchange {
                 Ok(import_tombstones::listed(&reader.folder, &*reader.settings()?)?.origins)
             })
             .await
+    }
+
+    /// The messages of a conversation of the same store that were forgotten with the whole conversation.
+    ///
+    /// # Errors
+    /// Those of [`forgotten`](Self::forgotten), of the default conversation.
+    pub async fn forgotten_with(&self, scope: &Scope) -> Result<BTreeSet<Origin>> {
+        let id = forgotten_conversation::digest(scope);
+        let of_root = move |reader: &Reader| {
+            let root = reader.of_root();
+            import_tombstones::listed(&root.folder, &*root.settings()?)
+        };
+        Ok(self.store.read_with(of_root).await?.removed.remove(&id).unwrap_or_default())
     }
 
     /// The numbers of the messages that were forgotten in this conversation.

@@ -117,6 +117,9 @@ pub(crate) fn sync_help(error: &SyncError) -> &'static str {
         SyncError::EmptySpace { .. } => {
             "check the address and the credentials, and run `sottovoce sync` on a device of the space"
         }
+        SyncError::Absent { .. } => {
+            "see whether the folder is mounted; if it was emptied, run `sottovoce sync --mend` on a device that has its messages"
+        }
         SyncError::Closed => {
             "show a code on a device of the new space (`sottovoce device add`), then run `sottovoce device join CODE` here"
         }

@@ -25,7 +25,8 @@ pub(crate) const SLOWEST: usize = 32 << 10;
 /// A remote whose operations are tried up to five times while they fail for want of an answer.
 ///
 /// All operations may be repeated, see [`Remote`]. Between two attempts is a pause of random length, of at most 0.2, 0.6, 1.8 and 5.4
-/// seconds. An attempt ends after a minute and the time that its object takes at 32 KiB a second. What is read may be of any size, so it has
+/// seconds. An attempt ends after a minute and the time that its object takes at 32 KiB a second, and is
+/// the last one then. What is read may be of any size, so it has
 /// the time of the largest object.
 #[derive(Debug)]
 pub struct Retrying<R> {
@@ -57,6 +58,8 @@ impl<R: Remote> Retrying<R> {
         loop {
             left -= 1;
             let result = tokio::time::timeout(limit, attempt()).await.unwrap_or_else(|_| {
+                // It has had its time: more of the same would only keep others waiting.
+                left = 0;
                 let reason = format!("no complete answer within {} seconds", limit.as_secs());
                 let place = name::place(&self.place, name);
                 Err(RemoteError::new(ErrorKind::Unreachable, action, place, reason))

@@ -29,14 +29,14 @@ const LONGEST_IDLE: Duration = Duration::from_secs(10 * 60);
 /// The longest time between two attempts while syncing fails.
 const LONGEST_FAILING: Duration = Duration::from_secs(15 * 60);
 
-/// Every how manieth sync also looks for new devices.
+/// Every how manieth sync also checks what this device has published, if they follow each other closely.
 const FULL: u64 = 16;
 
 /// Syncs a store again and again.
 ///
 /// The first sync is at once. Each further one follows the interval after one that brought something, and later, up to ten
 /// minutes, while nothing happens; a few seconds after something was said here; and after a failure ever later, up to a
-/// quarter of an hour. Each sixteenth also looks for new devices. While the store does not sync, it waits until it does.
+/// quarter of an hour. Each sixteenth, and each of those ten minutes apart, is a full one. While the store does not sync, it waits until it does.
 /// It logs a failure once until the next success, and a failure of another kind again, without words.
 #[derive(Debug)]
 pub struct Background<W = Syncer> {
@@ -254,7 +254,7 @@ struct Pace {
 
 impl Pace {
     fn is_full(&self) -> bool {
-        self.done.is_multiple_of(FULL)
+        self.done.is_multiple_of(FULL) || self.idle >= LONGEST_IDLE
     }
 
     fn after(&mut self, result: &Result<SyncReport, impl Failure>) -> Duration {
@@ -377,14 +377,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn while_nothing_happens_it_asks_ever_more_seldom_and_each_sixteenth_time_for_devices() {
+    async fn while_nothing_happens_it_asks_ever_more_seldom_and_then_looks_at_everything() {
         let fake = Fake::new();
         during(&fake, &Notify::new(), MINUTE * 60 * 4, async {}).await;
         let syncs = fake.syncs.lock().unwrap().clone();
         let times: Vec<u64> = syncs.iter().take(6).map(|(at, _)| at / 60).collect();
         assert_eq!(times, [0, 1, 3, 7, 15, 25]);
         let full: Vec<usize> = (0..syncs.len()).filter(|at| syncs[*at].1).collect();
-        assert_eq!(full, [0, 16]);
+        assert_eq!(full, [&[0], &(4..syncs.len()).collect::<Vec<_>>()[..]].concat());
     }
 
     #[tokio::test(start_paused = true)]
@@ -420,7 +420,7 @@ mod tests {
             asked.notify_one();
             tokio::time::sleep(Duration::from_secs(1)).await;
             assert_eq!(fake.syncs.lock().unwrap().len(), 1);
-            assert!(fake.syncs.lock().unwrap()[0].1, "who asks also wants new devices");
+            assert!(fake.syncs.lock().unwrap()[0].1, "who asks wants a full one");
         })
         .await;
     }

@@ -2,6 +2,7 @@
 
 mod apply;
 mod collect;
+mod compare;
 pub(crate) mod home;
 mod origins;
 mod pieces;
@@ -14,11 +15,12 @@ mod round;
 pub(crate) mod selection;
 pub(crate) mod state;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use sottovoce::exchange::{Exchange, Origin};
 use sottovoce::{FileConversationStore, Scope};
 
@@ -28,10 +30,15 @@ use crate::device::state::State;
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::report::{SyncProgress, SyncReport};
+use crate::stream::head::Head;
 use crate::stream::objects::Objects;
 
 /// How often a sync begins anew because the remote's state of the own stream was another than expected.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 4;
+
+/// After what time a device that has other messages than another mends that again by itself. Something may keep them
+/// different.
+const MEND_AGAIN: SignedDuration = SignedDuration::from_hours(24);
 
 /// One store at work on its space.
 pub(crate) struct Device {
@@ -44,6 +51,8 @@ pub(crate) struct Device {
     heard: Heard,
     inherited: Heard,
     has_heard: bool,
+    /// The heads that this sync has read.
+    heads: BTreeMap<Id, Head>,
     receiving: Receiving,
 }
 
@@ -53,9 +62,9 @@ type Heard = HashMap<Scope, HashSet<Origin>>;
 /// How a sync is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thoroughness {
-    /// Asks known devices for what is new.
+    /// Asks for what is new.
     Poll,
-    /// Also looks for new devices, checks the own stream, and tells others what was read.
+    /// Also looks whether others' streams went back, checks the own one, and tells others what was read.
     Full,
 }
 
@@ -66,9 +75,9 @@ impl Device {
         objects: Objects,
         state: State,
     ) -> Self {
-        let (heard, inherited) = (Heard::new(), Heard::new());
+        let (heard, inherited, heads) = (Heard::new(), Heard::new(), BTreeMap::new());
         let (objects, receiving) = (Arc::new(objects), Receiving::default());
-        Self { home, root, objects, state, heard, inherited, has_heard: false, receiving }
+        Self { home, root, objects, state, heard, inherited, has_heard: false, heads, receiving }
     }
 
     /// Receives what is new, and publishes what is new here.
@@ -91,18 +100,31 @@ impl Device {
             return Err(SyncError::Closed);
         }
         let mut report = SyncReport::default();
-        if self.is_restored().await? {
+        // A write that was interrupted is completed before anything is learnt: its journal does not know of that.
+        let is_interrupted = self.state.pending.is_some();
+        if is_interrupted && !self.reconcile().await? || self.is_restored().await? {
             report.began_again = true;
             self.begin_stream().await?;
         }
         for _ in 0..ATTEMPTS {
             self.receive(thoroughness, &mut report, progress).await?;
+            if !self.has_heard {
+                report.began_again = true;
+                continue;
+            }
             // A stream that another takes the place of is read by nobody.
             let is_read = !self.state.is_replaced(self.state.device);
             if is_read && self.publish(thoroughness, &mut report, progress).await? {
-                self.state.synced_at = Some(self.home.now());
+                let differs = self.compare(&mut report);
+                let now = self.home.now();
+                self.state.synced_at = Some(now);
+                let is_mended = |at: Timestamp| now.duration_since(at).abs() < MEND_AGAIN;
+                if differs && !self.state.mended_at.is_some_and(is_mended) {
+                    self.state.mended_at = Some(now);
+                    self.begin_stream().await?;
+                }
                 self.save().await?;
-                return Ok(report);
+                return Ok(report.without_repetitions());
             }
             report.began_again = true;
             self.begin_stream().await?;

@@ -49,6 +49,12 @@ pub enum SyncError {
         /// The remote's address.
         address: String,
     },
+    /// Nothing of a space is there that this store has synced with: a folder is not mounted, or was emptied.
+    #[error("{address}: nothing is there of what the devices have published")]
+    Absent {
+        /// The remote's address.
+        address: String,
+    },
     /// A device closed the space: after a device was removed, the others join the new space.
     #[error(
         "a device was removed and the others share a new space since; this one has to join that"
@@ -97,6 +103,9 @@ impl SyncError {
             Self::EmptySpace { .. } => {
                 "check the address and the credentials, and sync a device of the space"
             }
+            Self::Absent { .. } => {
+                "see whether the folder is mounted; if it was emptied, mend the space on a device that has its messages"
+            }
             Self::Closed => {
                 "show an invitation on a device of the new space, and join with it here"
             }
@@ -118,7 +127,7 @@ impl Failure for SyncError {
     fn is_transient(&self) -> bool {
         match self {
             Self::Remote(error) => error.is_transient(),
-            Self::Busy => true,
+            Self::Busy | Self::Absent { .. } => true,
             _ => false,
         }
     }

@@ -28,6 +28,19 @@ pub struct SyncReport {
     pub problems: Vec<Problem>,
 }
 
+impl SyncReport {
+    /// The report with each problem once: a sync that began again may have met it twice.
+    pub(crate) fn without_repetitions(mut self) -> Self {
+        let mut problems = Vec::new();
+        for problem in std::mem::take(&mut self.problems) {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+        Self { problems, ..self }
+    }
+}
+
 /// Something at the remote that could not be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,6 +82,15 @@ pub enum Problem {
         /// Its name.
         name: String,
     },
+    /// A device has other messages than this one, though each has read what the other has published.
+    Differs {
+        /// The device.
+        device: Id,
+        /// Its name.
+        name: String,
+        /// In how many conversations.
+        conversations: usize,
+    },
     /// An artifact's contents cannot be read here, or are not at the remote.
     Artifact {
         /// The artifact.
@@ -78,6 +100,13 @@ pub enum Problem {
     UnknownScope,
     /// A setting's value cannot be read: a newer version of this program may have written it.
     UnknownSetting,
+}
+
+impl Problem {
+    /// Whether mending, on a device that has the messages, ends it.
+    pub fn is_mended(&self) -> bool {
+        matches!(self, Self::Incomplete { .. } | Self::Missing { .. } | Self::Differs { .. })
+    }
 }
 
 impl fmt::Display for Problem {
@@ -101,6 +130,13 @@ impl fmt::Display for Problem {
             }
             Self::Withheld { name, .. } => {
                 write!(f, "{name}: others have read more of it than the remote returns here")
+            }
+            Self::Differs { name, conversations, .. } => {
+                let s = if *conversations == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "{name}: it has other messages than this device in {conversations} conversation{s}"
+                )
             }
             Self::Artifact { id } => write!(f, "artifact {id}: its contents are not there"),
             Self::UnknownScope => f.write_str("a conversation has a name that is not valid here"),

@@ -91,10 +91,8 @@ impl Syncer {
         if devices.is_empty() {
             return Err(SyncError::EmptySpace { address: invitation.address.clone() });
         }
-        for device in devices {
-            if objects.newest_head(device).await?.is_some_and(|head| head.closed) {
-                return Err(SyncError::Closed);
-            }
+        if objects.are_closed(devices).await? {
+            return Err(SyncError::Closed);
         }
         self.enter(&root, invitation, options, before).await
     }
@@ -111,8 +109,8 @@ impl Syncer {
         self.sync_with(Thoroughness::Full, progress).await
     }
 
-    /// Syncs with fewer requests, to be repeated often: it looks for no new devices, and tells others only now and
-    /// then what was read here.
+    /// Syncs with fewer requests, to be repeated often: it looks for newer heads only, and tells others only now and then
+    /// what was read here.
     ///
     /// # Errors
     /// Those of [`sync`](Self::sync).
@@ -144,6 +142,8 @@ impl Syncer {
     ) -> SyncResult<SyncReport> {
         let (mut device, _lock) = self.device().await?;
         device.state.drop_missing();
+        // Also into a space that is empty now.
+        device.state.synced_at = None;
         device.begin_stream().await?;
         device.sync(Thoroughness::Full, &progress).await
     }
@@ -232,6 +232,12 @@ impl Syncer {
     pub async fn select(&self, selection: Selection) -> SyncResult<()> {
         let (root, mut state, _lock) = self.state_to_change().await?;
         if state.selection != selection {
+            // Nobody here may have what others said in them before, and published somewhere else.
+            let mut lasts = self.home.lasts(&selection).await?;
+            lasts.retain(|name, _| {
+                name.parse().is_ok_and(|scope| !state.selection.includes(&scope))
+            });
+            state.begun.get_or_insert_default().extend(lasts);
             state.selection = selection;
             // What others said in conversations that were not shared was passed over.
             state.read_from_start();
@@ -298,6 +304,17 @@ impl Syncer {
     async fn leave(&self, device: &mut Device) -> SyncResult<()> {
         let Some(left) = device.state.left.clone() else { return Ok(()) };
         let objects = self.objects(&left.invitation()?)?;
+        let mut devices = objects.devices().await?.0;
+        devices.retain(|device| *device != left.device);
+        if objects.are_closed(devices.clone()).await? {
+            // Another device has shut one out since: the space that follows is that one's.
+            device.objects.delete_heads(device.state.device).await?;
+            device.objects.delete_objects(device.state.device).await?;
+            device.state = *left;
+            device.state.closed = true;
+            device.save().await?;
+            return Err(SyncError::Closed);
+        }
         let now = self.home.now();
         let mut head = left.own.head(&left.name, now);
         head.closed = true;
@@ -309,13 +326,10 @@ impl Syncer {
             head.token = self.home.new_id()?;
             objects.put_head(left.device, &head).await?;
         }
-        let (mut devices, _) = objects.devices().await?;
         devices.extend(left.known_devices());
         for other in devices {
             objects.delete_objects(other).await?;
-            if other != left.device {
-                objects.delete_heads(other).await?;
-            }
+            objects.delete_heads(other).await?;
         }
         objects.delete_objects(left.device).await?;
         device.state.left = None;

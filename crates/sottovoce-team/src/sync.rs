@@ -174,7 +174,7 @@ async fn push(
     let root = Exchange::new(root.clone());
     let removed = root.removed_at(&shared.scope()?).await?;
     if removed > shared.own.removed {
-        let listed = root.forgotten().await?;
+        let listed = root.forgotten_with(&shared.scope()?).await?;
         log.push_removal(called, shared, &listed, report).await?;
         shared.own.removed = removed;
         (shared.own.seq, shared.own.origin) = (0, None);

@@ -1,6 +1,6 @@
 //! Identity of messages in all stores that they get into.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -119,7 +119,7 @@ const MOST_TOMBSTONES: usize = 8_000_000;
 /// Length of a revision in bytes.
 const REVISION_LENGTH: usize = 8;
 
-/// What stands between the two parts of the list: a digest that no message has.
+/// What stands between the parts of the list: a digest that no message has.
 const BETWEEN: [u8; 16] = [0; 16];
 
 /// The list at one revision.
@@ -130,11 +130,14 @@ pub(crate) struct ImportTombstones {
     pub(crate) origins: BTreeSet<Origin>,
     /// What limits removed. It does not come back either, but other devices and exports may keep it.
     pub(crate) expired: BTreeSet<Origin>,
+    /// In the default conversation's list: what somebody wanted forgotten of those that were removed, by their digests.
+    pub(crate) removed: BTreeMap<[u8; 16], BTreeSet<Origin>>,
 }
 
 impl ImportTombstones {
     /// Parses the document: the revision, left out if it is 0, then the digests, sorted and unique. After a digest of
-    /// zeros, those of messages that limits removed follow in the same way.
+    /// zeros, those of messages that limits removed follow in the same way, and then, each after another, the digest of
+    /// every removed conversation with its messages'.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let (rev, rest) = match bytes.split_first_chunk::<REVISION_LENGTH>() {
             Some((rev, rest)) if bytes.len() % 16 == REVISION_LENGTH => {
@@ -143,23 +146,31 @@ impl ImportTombstones {
             _ => (0, bytes),
         };
         let (digests, rest) = rest.as_chunks();
-        let mut parts = digests
-            .split(|digest| *digest == BETWEEN)
-            .map(|part| part.iter().copied().map(Origin::from_bytes).collect::<BTreeSet<_>>());
-        let (origins, expired) = (parts.next().unwrap_or_default(), parts.next());
-        let is_whole = parts.next().is_none() && rest.is_empty();
-        let parsed = Self { rev, origins, expired: expired.unwrap_or_default() };
-        (is_whole && parsed.to_bytes() == bytes).then_some(parsed)
+        let set = |part: &[[u8; 16]]| part.iter().copied().map(Origin::from_bytes).collect();
+        let mut parts = digests.split(|digest| *digest == BETWEEN);
+        let mut parsed = Self { rev, ..Self::default() };
+        parsed.origins = parts.next().map(set).unwrap_or_default();
+        parsed.expired = parts.next().map(set).unwrap_or_default();
+        let removed = parts.filter_map(|part| part.split_first());
+        parsed.removed = removed.map(|(id, part)| (*id, set(part))).collect();
+        (rest.is_empty() && parsed.to_bytes() == bytes).then_some(parsed)
+    }
+
+    /// Whether somebody wanted the message forgotten, also with a whole conversation.
+    pub(crate) fn is_unwanted(&self, origin: Origin) -> bool {
+        let mut removed = self.removed.values();
+        self.origins.contains(&origin) || removed.any(|origins| origins.contains(&origin))
     }
 
     /// Whether an import may not bring the message back.
     pub(crate) fn has(&self, origin: Origin) -> bool {
-        self.origins.contains(&origin) || self.expired.contains(&origin)
+        self.expired.contains(&origin) || self.is_unwanted(origin)
     }
 
     /// How many digests there are.
     pub(crate) fn len(&self) -> usize {
-        self.origins.len() + self.expired.len()
+        let removed: usize = self.removed.values().map(BTreeSet::len).sum();
+        self.origins.len() + self.expired.len() + removed
     }
 
     /// Adds what another list has. Returns whether that was anything, and logs what there is no room for.
@@ -179,6 +190,17 @@ impl ImportTombstones {
             let part = if is_wanted { &mut self.origins } else { &mut self.expired };
             changed |= part.insert(origin);
         }
+        for (id, origins) in &more.removed {
+            let has_room = self.len() + origins.len() <= MOST_TOMBSTONES;
+            let known = self.removed.entry(*id).or_default();
+            if !has_room && !origins.is_subset(known) {
+                tracing::warn!("the list of forgotten messages is full: some may come back");
+                return changed;
+            }
+            let before = known.len();
+            known.extend(origins);
+            changed |= known.len() > before;
+        }
         changed
     }
 
@@ -187,9 +209,13 @@ impl ImportTombstones {
         let mut bytes = Vec::with_capacity(REVISION_LENGTH + 16 * (self.len() + 1));
         bytes.extend(rev.into_iter().filter(|_| self.rev > 0));
         bytes.extend(self.origins.iter().flat_map(|origin| origin.to_bytes()));
-        if !self.expired.is_empty() {
+        if !self.expired.is_empty() || !self.removed.is_empty() {
             bytes.extend(BETWEEN);
             bytes.extend(self.expired.iter().flat_map(|origin| origin.to_bytes()));
+        }
+        for (id, origins) in &self.removed {
+            bytes.extend(BETWEEN.iter().chain(id));
+            bytes.extend(origins.iter().flat_map(|origin| origin.to_bytes()));
         }
         bytes
     }

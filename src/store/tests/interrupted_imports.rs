@@ -192,6 +192,9 @@ fn only_a_sorted_list_of_whole_origins_is_one() {
         assert_eq!(whole(&[&bytes[16..], &bytes[..16]]), None);
         assert_eq!(whole(&[&bytes[..16], &bytes[..16]]), None);
     }
+    let removed = [([9; 16], origins)].into();
+    let list = ImportTombstones { removed, ..Default::default() };
+    assert_eq!(ImportTombstones::parse(&list.to_bytes()), Some(list));
     assert_eq!(ImportTombstones::parse(&[]), Some(ImportTombstones::default()));
     assert_eq!(ImportTombstones::parse(&[0; 8]), None);
 }

@@ -14,12 +14,17 @@ use crate::store::record::seq_set::forget_record::ForgetRecord;
 use crate::store::record::store_state::ForgottenConversation;
 use crate::store::write::committer::Committer;
 
-/// The conversation's id in that list: a digest, so that the list names nobody.
-pub(crate) fn id(scope: &Scope) -> String {
+/// The conversation's digest, so that a list names nobody.
+pub(crate) fn digest(scope: &Scope) -> [u8; 16] {
     let parts = scope.parts();
     let items: Vec<&[u8]> =
         std::iter::once("sottovoce/v1 forgotten").chain(parts).map(str::as_bytes).collect();
-    format!("{:032x}", u128::from_be_bytes(fingerprint(&items)))
+    fingerprint(&items)
+}
+
+/// The conversation's id in the settings' list.
+pub(crate) fn id(scope: &Scope) -> String {
+    format!("{:032x}", u128::from_be_bytes(digest(scope)))
 }
 
 /// The entry of this conversation, if it was forgotten completely. `None` if the default conversation's settings

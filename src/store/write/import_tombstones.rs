@@ -24,6 +24,7 @@ pub(crate) fn all(reader: &Reader) -> Result<ImportTombstones> {
         let mut more = listed(&root.folder, &*root.settings()?)?;
         list.origins.append(&mut more.origins);
         list.expired.append(&mut more.expired);
+        list.removed = more.removed;
     }
     Ok(list)
 }

@@ -61,12 +61,14 @@ impl Writer {
             };
             Ok((tail.last_seq, tail.profile.rev, origins))
         })?;
-        let Some(origins) = origins else { return Ok(false) };
+        let Some(mut origins) = origins else { return Ok(false) };
         let gone = ForgottenConversation::new(last, self.limits.clock.now().timestamp());
         let root = Arc::new(self.reader.of_root());
         let mut root = Self::new(root, self.limits.clone(), Compactor::keeping(64));
         root.locked(|committer, tail, _| {
             let committer = &committer.with_reserve();
+            let id = forgotten_conversation::digest(&scope);
+            origins.removed.insert(id, std::mem::take(&mut origins.origins));
             import_tombstones::note(committer, tail, &origins)?;
             committer.change_profile(tail, |profile| {
                 let listed = &mut profile.forgotten_scopes;

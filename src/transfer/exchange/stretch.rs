@@ -23,6 +23,8 @@ pub struct Stretch {
     pub read_to: u64,
     /// The highest number of the conversation at that moment.
     pub last_seq: u64,
+    /// Whether limits may hide or remove messages here that other stores keep.
+    pub is_limited: bool,
 }
 
 /// A message with its number here.
@@ -70,6 +72,7 @@ fn read(reader: &Reader, after: u64) -> Result<Stretch> {
         messages: Vec::new(),
         read_to: end.min(tail.last_seq).max(after.min(tail.last_seq)),
         last_seq: tail.last_seq,
+        is_limited: !tail.retention.is_forever(),
     };
     let mut bytes = 0;
     for stored in &reading.messages {

@@ -73,7 +73,7 @@ impl Known {
 
     /// Whether somebody wanted the message forgotten.
     pub(crate) fn is_unwanted(&self, origin: Origin) -> bool {
-        self.forgotten.origins.contains(&origin)
+        self.forgotten.is_unwanted(origin)
     }
 
     /// Whether the message was forgotten, or limits removed it.

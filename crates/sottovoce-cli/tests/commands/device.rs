@@ -33,6 +33,18 @@ fn a_code_goes_to_a_private_file_that_is_never_overwritten() {
 }
 
 #[test]
+fn a_code_can_be_used_right_after_a_beginning() {
+    let (remote, first, second) = (tempfile::tempdir().unwrap(), Home::new(), Home::new());
+    first.keep(&["canary one"]);
+    done(&first.run(&["sync", "init", remote.path().to_str().unwrap()]));
+    let added = first.run(&["device", "add"]);
+    done(&added);
+    done(&second.run(&["device", "join", out(&added).trim()]));
+    sync(&[&second]);
+    assert_eq!(second.words(), ["canary one"]);
+}
+
+#[test]
 fn a_wrong_code_is_refused_and_changes_nothing() {
     let shared = Shared::new(&[]);
     let right = shared.code();

@@ -251,6 +251,46 @@ fn a_watching_device_publishes_within_seconds_and_ends_at_ctrl_c() {
 }
 
 #[test]
+fn a_watching_device_that_is_ended_publishes_what_was_said_last() {
+    let shared = Shared::new(&[]);
+    let (first, second) = (&shared.first, shared.joined("second"));
+    for (number, name) in ["-TERM", "-INT"].iter().enumerate() {
+        let watching = first.spawn(&["sync", "--watch"]);
+        let words = format!("canary {number}");
+        first.keep(&[&words]);
+        // The first sync has it, or the last one.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let last = format!("canary last {number}");
+        first.keep(&[&last]);
+        signal(&watching, name);
+        ended(watching);
+        done(&second.run(&["sync"]));
+        assert!(second.words().contains(&last), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_mounted_is_waited_for_and_nothing_is_written_below_it() {
+    let shared = Shared::new(&[]);
+    let (away, folder) = (tempfile::tempdir().unwrap(), shared.remote.path());
+    let kept = away.path().join("kept");
+    std::fs::rename(folder, &kept).unwrap();
+    for is_there in [false, true] {
+        if is_there {
+            std::fs::create_dir(folder).unwrap();
+        }
+        let refused = shared.first.run(&["sync"]);
+        assert_eq!(code(&refused), 7, "{}", err(&refused));
+        assert!(err(&refused).contains("sync --mend"), "{}", err(&refused));
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
+    done(&shared.first.run(&["sync", "--mend"]));
+    std::fs::remove_dir_all(folder).unwrap();
+    std::fs::rename(&kept, folder).unwrap();
+    done(&shared.first.run(&["sync"]));
+}
+
+#[test]
 fn a_server_s_prompts_have_what_arrived_while_it_runs() {
     let shared = Shared::new(&[]);
     let talk = Talk::new();

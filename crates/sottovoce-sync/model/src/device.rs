@@ -93,6 +93,7 @@ impl Device {
         let left = std::mem::replace(&mut self.stream, stream);
         self.replaces.insert(left);
         self.head = Head::default();
+        self.pending = None;
         self.published_forgotten.clear();
         self.is_beginning = true;
         self.read.clear();

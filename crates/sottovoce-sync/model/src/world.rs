@@ -35,13 +35,16 @@ pub(crate) struct Protocol {
     pub(crate) checks_line: bool,
     /// A new stream begins with what no other has.
     pub(crate) completes: bool,
+    /// A device that sees another's stream go back begins a new one.
+    pub(crate) follows: bool,
     pub(crate) limits: Limits,
 }
 
 impl Default for Protocol {
     fn default() -> Self {
         let limits = Limits::default();
-        Self { renews: true, moves_on: true, checks_line: true, completes: true, limits }
+        let all = true;
+        Self { renews: all, moves_on: all, checks_line: all, completes: all, follows: all, limits }
     }
 }
 
@@ -101,6 +104,18 @@ impl World {
         self.heads.get(&stream)?.last()
     }
 
+    /// Whether a stream that a device has read is gone, and none takes its place.
+    fn misses(&self, number: usize) -> bool {
+        let device = &self.devices[number];
+        let replaced = |stream| self.heads.values().flatten().any(|h| h.replaces.contains(stream));
+        device.read.iter().any(|(stream, at)| {
+            at.0 > 0
+                && *stream != device.stream
+                && self.head(*stream).is_none()
+                && !replaced(stream)
+        })
+    }
+
     fn forgotten(&self) -> BTreeSet<Message> {
         self.devices.iter().flat_map(|device| device.forgotten.iter().copied()).collect()
     }
@@ -110,12 +125,14 @@ impl Protocol {
     fn read(&self, world: &mut World, number: usize, notes: bool) {
         let live = world.live();
         let device = &mut world.devices[number];
+        let mut went_back = false;
         for (stream, head) in live {
             if stream == device.stream {
                 continue;
             }
             let at = device.read.get(&stream).copied().unwrap_or_default();
             let is_known = at.0 == 0 || !self.checks_line || head.line.contains(&at);
+            went_back |= !is_known;
             let from = if is_known { usize::from(at.0).min(head.changes.len()) } else { 0 };
             for change in &head.changes[from..] {
                 device.apply(*change);
@@ -124,6 +141,16 @@ impl Protocol {
                 device.read.insert(stream, (head.changes.len() as u8, head.token));
             }
         }
+        if went_back && notes && self.follows && !device.is_beginning {
+            self.begin(world, number);
+        }
+    }
+
+    fn begin(&self, world: &mut World, number: usize) {
+        let device = &mut world.devices[number];
+        device.begin_stream(world.next_stream);
+        device.is_beginning = self.completes;
+        world.next_stream += 1;
     }
 
     fn note(&self, world: &mut World, number: usize) {
@@ -137,11 +164,8 @@ impl Protocol {
         let stream = device.stream;
         let mut others = world.heads.values().filter_map(|heads| heads.last());
         let is_replaced = self.moves_on && others.any(|head| head.replaces.contains(&stream));
-        let device = &mut world.devices[number];
-        if is_replaced || (self.renews && there != device.head.token) {
-            device.begin_stream(world.next_stream);
-            world.next_stream += 1;
-            device.is_beginning = self.completes;
+        if is_replaced || (self.renews && there != world.devices[number].head.token) {
+            self.begin(world, number);
         }
         if world.devices[number].is_beginning {
             self.read(world, number, true);
@@ -197,8 +221,12 @@ impl Protocol {
     fn settled(&self, world: &World) -> World {
         let mut world = world.clone();
         world.phases.fill(Phase::Idle);
-        for _ in 0..7 {
+        for round in 0..7 {
             for number in 0..world.devices.len() {
+                // A warning told the person to mend.
+                if round == 3 && world.misses(number) {
+                    self.begin(&mut world, number);
+                }
                 self.note(&mut world, number);
                 if world.phases[number] == Phase::Noted {
                     Self::write(&mut world, number);
@@ -355,16 +383,22 @@ impl Model for Protocol {
                     |device: &Device| device.present().iter().any(|m| forgotten.contains(m));
                 !settled.devices.iter().any(comes_back)
             }),
-            Property::always("and is in no stream", |protocol: &Self, world: &World| {
-                let forgotten = world.forgotten();
-                let settled = protocol.settled(world);
-                let said = settled.live().into_iter().flat_map(|(_, head)| head.changes);
-                let mut said = said.filter_map(|change| match change {
-                    Change::Said(message) => Some(message),
-                    Change::Forgotten(_) | Change::TakenOut => None,
-                });
-                !said.any(|message| forgotten.contains(&message))
-            }),
+            Property::always(
+                "and is in no stream of a device",
+                |protocol: &Self, world: &World| {
+                    let forgotten = world.forgotten();
+                    let settled = protocol.settled(world);
+                    // A stream that a restored store no longer knows stays until its device is removed.
+                    let mut live = settled.live();
+                    live.retain(|(stream, _)| settled.devices.iter().any(|d| d.stream == *stream));
+                    let said = live.into_iter().flat_map(|(_, head)| head.changes);
+                    let mut said = said.filter_map(|change| match change {
+                        Change::Said(message) => Some(message),
+                        Change::Forgotten(_) | Change::TakenOut => None,
+                    });
+                    !said.any(|message| forgotten.contains(&message))
+                },
+            ),
         ]
     }
 }

@@ -94,7 +94,6 @@ impl Device {
         }
         self.state.own.learn_scope(scope);
         let exchange = self.receiving(scope).await?;
-        let before = exchange.position().await?;
         let mut artifacts = Vec::new();
         let won = self.winners(scope, &exchange, set).await?;
         for (name, register) in &won {
@@ -131,14 +130,10 @@ impl Device {
             self.apply_artifact(&exchange, &id, value, report).await?;
         }
         self.note_applied(device, scope, &exchange, won).await?;
-        if (removed || is_again) && self.remove(scope, &exchange).await? {
-            return Ok(());
+        if removed || is_again {
+            self.remove(scope, &exchange).await?;
         }
-        // What this stream inherits, it publishes again.
-        if self.state.own.replaces.contains(&device) {
-            return Ok(());
-        }
-        self.pass_over_received(scope, &exchange, before, &received).await
+        Ok(())
     }
 
     async fn receiving(&mut self, scope: &Scope) -> SyncResult<Exchange> {
@@ -148,8 +143,8 @@ impl Device {
         }
     }
 
-    /// Removes a conversation that was forgotten completely elsewhere, if nothing is left in it. Returns whether it did.
-    async fn remove(&mut self, scope: &Scope, exchange: &Exchange) -> SyncResult<bool> {
+    /// Removes a conversation that was forgotten completely elsewhere, if nothing is left in it.
+    async fn remove(&mut self, scope: &Scope, exchange: &Exchange) -> SyncResult<()> {
         let text = scope.to_string();
         let forgotten = exchange.forgotten().await?;
         let root = Exchange::new(self.root.clone());
@@ -158,28 +153,26 @@ impl Device {
         let is_told = before <= published.removed && forgotten.is_subset(&published.gone.0);
         let has_more = !values::values(exchange).await?.is_empty();
         if has_more || !exchange.store().clone().remove_forgotten().await? {
-            return Ok(false);
+            return Ok(());
         }
         self.receiving.drop(scope);
         // Otherwise this device publishes the removal too, and with it what it alone has forgotten.
         if is_told {
-            self.note_forgotten(&Scope::Default, &forgotten);
             let removed = root.removed_at(scope).await?;
             let published = self.state.own.scopes.entry(text).or_default();
             published.removed = removal(removed);
         }
-        Ok(true)
+        Ok(())
     }
 
-    /// Notes messages as forgotten in this conversation that only the default one lists, since they were forgotten with a whole
-    /// conversation: whoever says them anew, from a backup, is to hear of it. Returns whether there were any.
+    /// Notes messages as forgotten in this conversation that were forgotten with the whole of it: whoever says them anew, from a backup, is to hear of it. Returns whether there were any.
     async fn forget_again(
         &self,
         scope: &Scope,
         exchange: &Exchange,
         said: Vec<Origin>,
     ) -> SyncResult<bool> {
-        let listed = Exchange::new(self.root.clone()).forgotten().await?;
+        let listed = exchange.forgotten_with(scope).await?;
         let known = exchange.forgotten().await?;
         let told = self.state.own.scopes.get(&scope.to_string()).map(|published| &published.gone.0);
         let is_told = |origin: &Origin| told.is_some_and(|told| told.contains(origin));

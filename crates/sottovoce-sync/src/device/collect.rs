@@ -1,14 +1,14 @@
 //! Finds out what this device has to publish
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
 use sottovoce::Scope;
-use sottovoce::exchange::{Exchange, Origin, Position, Received, Stretch, StretchMessage};
+use sottovoce::exchange::{Exchange, Origin, Position, Stretch, StretchMessage};
 
 use crate::device::round::Round;
-use crate::device::state::{Covered, Published};
+use crate::device::state::{Covered, Has, Published};
 use crate::device::{Device, Heard};
 use crate::error::SyncResult;
 use crate::report::SyncReport;
@@ -75,6 +75,9 @@ impl Device {
             .into_iter()
             .map(RangeInclusive::into_inner)
             .collect();
+        if published.erased != erased {
+            published.has = Has::default();
+        }
         let new = erased.iter().filter(|range| !published.erased.contains(range));
         let new: Vec<_> = new.map(|(first, last)| *first..=*last).collect();
         if !new.is_empty() {
@@ -108,10 +111,12 @@ impl Device {
             if round.is_full() {
                 return Ok(false);
             }
-            let Stretch { messages, read_to, last_seq } = exchange.messages(published.seq).await?;
+            let stretch = exchange.messages(published.has.upto.min(published.seq)).await?;
+            let Stretch { messages, read_to, last_seq, is_limited } = stretch;
             let (mut batch, mut covered, mut bytes) = (Batch::new(0, scope), Covered::default(), 0);
             for StretchMessage { seq, is_received, message } in messages {
-                if !is_new(seq, is_received, &message.origin) {
+                published.has.add(seq, message.origin);
+                if seq <= published.seq || !is_new(seq, is_received, &message.origin) {
                     continue;
                 }
                 bytes += message.message.content.len() + 256;
@@ -124,8 +129,10 @@ impl Device {
                 }
             }
             round.push(batch, covered);
-            published.seq = read_to;
-            published.origin = exchange.message_origin(read_to).await?;
+            published.has.is_limited |= is_limited;
+            published.has.upto = published.has.upto.max(read_to);
+            published.seq = published.seq.max(read_to);
+            published.origin = exchange.message_origin(published.seq).await?;
             if read_to >= last_seq {
                 return Ok(true);
             }
@@ -193,31 +200,20 @@ impl Device {
             return Ok(());
         }
         let scopes = self.state.own.scopes.clone();
-        let known = scopes.get(&Scope::Default.to_string());
-        let told = known.map(|known| &known.gone.0);
-        let mut listed: Option<BTreeSet<Origin>> = None;
         for (text, published) in &scopes {
             let Ok(scope) = text.parse::<Scope>() else { continue };
             let removed = removal(root.removed_at(&scope).await?);
             if removed <= published.scrubbed {
                 continue;
             }
-            // The default conversation lists the messages of removed ones, of all together.
-            let listed = match &listed {
-                Some(listed) => listed,
-                None => listed.insert(root.forgotten().await?),
-            };
-            // Whatever it has told in another conversation's name, of one that was just heard of it has told nothing.
-            let told = told.filter(|_| published.seq > 0);
-            let is_new = |origin: &&Origin| {
-                !published.gone.0.contains(origin) && told.is_none_or(|told| !told.contains(origin))
-            };
+            let forgotten = root.forgotten_with(&scope).await?;
             let mut batch = Batch::new(0, &scope);
-            batch.gone = listed.iter().filter(is_new).copied().collect();
+            batch.gone = forgotten.difference(&published.gone.0).copied().collect();
             batch.removed = true;
             let mut published = published.clone();
             // One that was begun anew counts from the start.
             published.position = Position::default();
+            published.has = Has { upto: published.seq, ..Has::default() };
             published.gone.0.extend(batch.gone.iter().copied());
             if removed > published.removed {
                 // Its settings went with it.
@@ -240,26 +236,6 @@ impl Device {
             round.erased.insert(text.clone(), vec![1..=removed]);
             round.removed.insert(text.clone());
             round.scopes.insert(text.clone(), published);
-        }
-        Ok(())
-    }
-
-    /// Passes over what was just received: it need not be read again to find out that it is not to be published.
-    pub(super) async fn pass_over_received(
-        &mut self,
-        scope: &Scope,
-        exchange: &Exchange,
-        before: Position,
-        received: &Received,
-    ) -> SyncResult<()> {
-        let after = exchange.position().await?.last_seq;
-        let published = self.state.own.scopes.entry(scope.to_string()).or_default();
-        let is_only_received = published.seq == before.last_seq
-            && received.removed == 0
-            && after - before.last_seq == received.taken as u64;
-        if is_only_received && received.taken > 0 {
-            published.seq = after;
-            published.origin = exchange.message_origin(after).await?;
         }
         Ok(())
     }

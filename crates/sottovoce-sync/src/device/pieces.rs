@@ -5,6 +5,7 @@ use sottovoce::exchange::{Exchange, ObjectKind};
 use sottovoce::store::Artifact;
 
 use crate::device::Device;
+use crate::device::collect::removal;
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::piece::{MAX_PIECES, Piece, receive_pieces, send_pieces};
@@ -58,7 +59,9 @@ impl Device {
         }
         // No device publishes more pieces than that.
         if contents.pieces.len() <= MAX_PIECES {
-            self.state.wanted.entry(scope).or_default().insert(id.clone(), contents);
+            let removed = removal(self.removed_at(exchange.store().scope()).await?);
+            let wanted = self.state.wanted.entry(scope).or_default();
+            wanted.insert(id.clone(), (contents, removed));
         }
         report.problems.push(Problem::Artifact { id });
         Ok(())
@@ -70,7 +73,10 @@ impl Device {
         for (text, artifacts) in wanted {
             let Ok(scope) = text.parse::<Scope>() else { continue };
             let exchange = self.exchange(&scope).await?;
-            for (_, contents) in artifacts {
+            let removed = removal(self.removed_at(&scope).await?);
+            // What was forgotten with the conversation is not fetched, and others are to hear that it is gone.
+            let left = artifacts.into_values().filter(|(_, before)| *before == removed);
+            for (contents, _) in left {
                 self.fetch(&exchange, contents, report).await?;
             }
         }

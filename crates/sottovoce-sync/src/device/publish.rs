@@ -18,7 +18,7 @@ use crate::stream::segment::{LARGEST, Segment};
 const TAIL: usize = 64 << 10;
 
 /// How long a device that has nothing to publish waits before it tells what it has read.
-const ACKNOWLEDGE: SignedDuration = SignedDuration::from_mins(10);
+const ACKNOWLEDGE: SignedDuration = SignedDuration::from_mins(1);
 
 impl Device {
     /// Publishes what is new. Returns `false`, and publishes nothing, if the stream at the remote is not what this
@@ -29,9 +29,9 @@ impl Device {
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<bool> {
-        let mut is_checked = false;
         let is_full = thoroughness == Thoroughness::Full;
-        if (self.state.pending.is_some() || is_full) && !self.reconcile(&mut is_checked).await? {
+        let mut is_checked = is_full;
+        if is_full && !self.reconcile().await? {
             return Ok(false);
         }
         if is_full && self.state.own.n > 0 && !self.tidy().await? {
@@ -43,10 +43,9 @@ impl Device {
             if round.is_empty() && self.state.own.n > 0 && !self.is_to_acknowledge(thoroughness) {
                 round.note_in(&mut self.state.own);
             } else {
-                if !self.reconcile(&mut is_checked).await? {
+                if !std::mem::take(&mut is_checked) && !self.reconcile().await? {
                     return Ok(false);
                 }
-                is_checked = false;
                 report.published += round.said;
                 report.forgotten += round.forgotten;
                 if !self.write(round).await? {
@@ -64,6 +63,7 @@ impl Device {
             // What they had was read for the last time.
             let Self { state: State { peers, own, .. }, .. } = self;
             peers.retain(|device, _| !own.replaces.contains(device));
+            self.save().await?;
             return self.tidy().await;
         }
         Ok(true)
@@ -79,10 +79,7 @@ impl Device {
 
     /// Compares the stream at the remote with what this device wrote last, and completes a write that was interrupted.
     /// Returns whether it may go on.
-    async fn reconcile(&mut self, is_checked: &mut bool) -> SyncResult<bool> {
-        if std::mem::replace(is_checked, true) {
-            return Ok(true);
-        }
+    pub(super) async fn reconcile(&mut self) -> SyncResult<bool> {
         let (head, is_torn) = self.objects.heads(self.state.device).await?;
         let written = head.map(|head| (head.n, head.token));
         // Only a write of this device that was interrupted tears a head, and the journal tells of that one. Any other was
@@ -91,7 +88,9 @@ impl Device {
         if let Some(pending) = self.state.pending.take() {
             let own = &mut self.state.own;
             if written == Some((pending.n, pending.token)) {
+                let is_to_tell = own.is_to_tell;
                 *own = *pending;
+                own.is_to_tell = is_to_tell;
             }
         }
         let own = &self.state.own;
@@ -119,7 +118,10 @@ impl Device {
         let now = self.home.now();
         next.at = Some(now);
         next.is_to_tell = false;
-        let head = next.head(&self.state.name, now);
+        let mut head = next.head(&self.state.name, now);
+        if !round.is_cut {
+            head.has = next.digests(&self.state.selection);
+        }
         self.state.pending = Some(Box::new(next));
         self.save().await?;
         self.objects.put_head(device, &head).await?;

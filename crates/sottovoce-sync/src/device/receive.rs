@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::device::receiving::Receiving;
 use crate::device::{Device, Thoroughness};
-use crate::error::{SyncError, SyncResult};
+use crate::error::{Failure as _, SyncError, SyncResult};
 use crate::id::Id;
 use crate::report::{Problem, SyncProgress, SyncReport};
 use crate::stream::ahead::Ahead;
 use crate::stream::head::{Head, Point, SegmentRef};
 use crate::stream::objects::Slot;
 use crate::stream::reading;
+use sottovoce_remote::ErrorKind;
 
 /// How often a stream's head is read again because a segment that it lists is gone.
 const ATTEMPTS: usize = 3;
@@ -33,12 +34,19 @@ impl Device {
         self.has_heard = true;
         self.fetch_wanted(report).await?;
         let mut devices = self.state.known_devices();
-        if thoroughness == Thoroughness::Full || devices.is_empty() || is_beginning {
-            let (listed, is_more) = self.objects.devices().await?;
-            devices.extend(listed);
-            if is_more {
-                report.problems.push(Problem::TooManyDevices);
-            }
+        let found = self.objects.devices().await;
+        // A folder that is not mounted is no remote that was emptied: that one is mended by a person.
+        let is_there = match &found {
+            Ok((listed, _)) => !listed.is_empty(),
+            Err(error) => error.of_remote() != Some(ErrorKind::NoContainer),
+        };
+        if !is_there && self.state.synced_at.is_some() {
+            return Err(SyncError::Absent { address: self.state.address.clone() });
+        }
+        let (listed, is_more) = found?;
+        devices.extend(listed);
+        if is_more {
+            report.problems.push(Problem::TooManyDevices);
         }
         let mut asked = BTreeSet::from([self.state.device]);
         while let Some(device) = devices.pop_first() {
@@ -46,6 +54,8 @@ impl Device {
                 continue;
             }
             match self.receive_from(device, thoroughness, report, progress).await {
+                // What this device began anew must know of all others from their start.
+                Ok(()) if !self.has_heard => return Ok(()),
                 Ok(()) => {}
                 Err(SyncError::Object { place, reason }) => {
                     self.keep_stream(device);
@@ -58,7 +68,8 @@ impl Device {
         }
         // It may have been looked for before the head that takes its place was read.
         report.problems.retain(|problem| {
-            !matches!(problem, Problem::Missing { device, .. } if self.state.is_replaced(*device))
+            let Problem::Missing { device, .. } = problem else { return true };
+            !self.state.is_replaced(*device) && !self.state.own.replaces.contains(device)
         });
         self.state.drop_replaced();
         self.fill_waiting().await?;
@@ -153,6 +164,9 @@ impl Device {
         };
         if head.n < known {
             report.problems.push(Problem::RolledBack { device, name: head.name.clone() });
+            if torn.is_none() {
+                self.complete().await?;
+            }
         }
         if head.closed {
             self.state.closed = true;
@@ -167,6 +181,7 @@ impl Device {
         peer.at = Some(head.at);
         peer.seen.clone_from(&head.seen);
         peer.replaces.clone_from(&head.replaces);
+        self.heads.insert(device, head.clone());
         Ok(Some(head))
     }
 
@@ -180,6 +195,7 @@ impl Device {
     ) -> SyncResult<bool> {
         let read = self.read_of(device);
         if reading::after(head, read).is_none() {
+            self.complete().await?;
             self.set_read(device, Point::START);
         }
         let total = bytes(reading::after(head, self.read_of(device)).unwrap_or_default());
@@ -198,6 +214,7 @@ impl Device {
             let read = self.read_of(device);
             if read != Point::START && !segment.has(read) {
                 // Another stream in this one's place: read it from its start.
+                self.complete().await?;
                 self.set_read(device, Point::START);
                 continue;
             }
@@ -209,6 +226,15 @@ impl Device {
             done += listed.bytes();
         }
         Ok(true)
+    }
+
+    /// Begins a new stream, since another device's went back to an older state: this one may be the only one that has what
+    /// that device had published since.
+    async fn complete(&mut self) -> SyncResult<()> {
+        match self.state.begun {
+            Some(_) => Ok(()),
+            None => self.begin_stream().await,
+        }
     }
 
     /// Leaves a stream in its place that this device's was to take: it may have what could not be read just now.

@@ -18,7 +18,7 @@ use crate::id::Id;
 use crate::shared_state::{read_state, write_state};
 use crate::space::Invitation;
 use crate::stream::change::Contents;
-use crate::stream::head::{Head, Point, SegmentRef, VERSION};
+use crate::stream::head::{Digest, Head, Point, SegmentRef, VERSION};
 use crate::stream::segment::Segment;
 
 /// The state.
@@ -37,13 +37,14 @@ pub(crate) struct State {
     pub(crate) pending: Option<Box<Own>>,
     /// Set while this stream has published nothing yet: the last number of each conversation when it began. Of the
     /// messages up to these, it publishes those that no other stream has.
+    /// Messages of conversations that were selected later are looked at in the same way.
     pub(crate) begun: Option<BTreeMap<String, u64>>,
     pub(crate) peers: BTreeMap<Id, Peer>,
     /// The settings, snapshots and artifacts of each conversation.
     pub(crate) registers: BTreeMap<String, BTreeMap<String, Known>>,
-    /// Artifacts whose contents were not at the remote.
+    /// Artifacts whose contents were not at the remote, and how often their conversation had been forgotten then.
     #[serde(default)]
-    pub(crate) wanted: BTreeMap<String, BTreeMap<String, Contents>>,
+    pub(crate) wanted: BTreeMap<String, BTreeMap<String, (Contents, u64)>>,
     /// Snapshots whose messages have not arrived yet.
     #[serde(default)]
     pub(crate) waiting: BTreeMap<String, BTreeMap<String, SharedSnapshot>>,
@@ -51,6 +52,9 @@ pub(crate) struct State {
     pub(crate) stamp: u64,
     /// When this device last received everything and published everything.
     pub(crate) synced_at: Option<Timestamp>,
+    /// When this device last began a new stream because another one had other messages.
+    #[serde(default)]
+    pub(crate) mended_at: Option<Timestamp>,
     /// Whether another device closed the space.
     #[serde(default)]
     pub(crate) closed: bool,
@@ -129,6 +133,9 @@ pub(crate) struct Published {
     /// The last number that was looked at, and the identity of its message, if it had one.
     pub(crate) seq: u64,
     pub(crate) origin: Option<Origin>,
+    /// What the conversation has.
+    #[serde(default)]
+    pub(crate) has: Has,
     pub(crate) gone: Origins,
     /// The numbers of the messages that were forgotten here.
     pub(crate) erased: Vec<(u64, u64)>,
@@ -140,6 +147,30 @@ pub(crate) struct Published {
     pub(crate) removed: u64,
     #[serde(default)]
     pub(crate) scrubbed: u64,
+}
+
+/// How many messages a conversation has, and the sum of the first halves of their identities: the same on all devices that
+/// have the same messages, in whatever order they came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Has {
+    /// The number up to which messages were counted.
+    pub(crate) upto: u64,
+    pub(crate) digest: Digest,
+    /// Whether limits here may have removed what other devices keep.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_limited: bool,
+}
+
+impl Has {
+    /// Counts a message, unless it was counted before.
+    pub(crate) fn add(&mut self, seq: u64, origin: Origin) {
+        if seq > self.upto {
+            self.digest.0 += 1;
+            self.digest.1 =
+                self.digest.1.wrapping_add((u128::from_be_bytes(origin.to_bytes()) >> 64) as u64);
+        }
+    }
 }
 
 /// A register as this device knows it.
@@ -198,6 +229,7 @@ impl State {
             waiting: BTreeMap::new(),
             stamp: 0,
             synced_at: None,
+            mended_at: None,
             closed: false,
             left: None,
         }
@@ -299,8 +331,18 @@ impl Own {
             segments: self.segments.iter().map(|segment| segment.listed.clone()).collect(),
             seen: self.seen.clone(),
             replaces: self.replaces.clone(),
+            has: BTreeMap::new(),
             closed: false,
         }
+    }
+
+    /// What each shared conversation has, unless limits apply to it here.
+    pub(crate) fn digests(&self, selection: &Selection) -> BTreeMap<String, Digest> {
+        let is_shared = |text: &str| text.parse().is_ok_and(|scope| selection.includes(&scope));
+        let is_counted = |known: &Published| known.has.upto >= known.seq && !known.has.is_limited;
+        let counted =
+            self.scopes.iter().filter(|(text, known)| is_counted(known) && is_shared(text));
+        counted.map(|(text, known)| (text.clone(), known.has.digest)).collect()
     }
 
     /// Notes the name of a conversation. Whether it was forgotten completely can be looked up by its name alone.

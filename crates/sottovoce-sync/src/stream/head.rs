@@ -42,6 +42,10 @@ impl SegmentRef {
     }
 }
 
+/// A number of messages, and the sum of 64 bits of the identity of each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Digest(pub(crate) u64, pub(crate) u64);
+
 /// A head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,6 +66,10 @@ pub(crate) struct Head {
     /// Streams that this one takes the place of. What they had is in this one or in others.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) replaces: BTreeSet<Id>,
+    /// The number of messages of each conversation that this device shares, and the sum of the first halves of their
+    /// identities.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) has: BTreeMap<String, Digest>,
     /// Whether this device closed the space: nobody may publish into it any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) closed: bool,

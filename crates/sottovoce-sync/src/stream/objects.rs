@@ -109,6 +109,16 @@ impl Objects {
         Ok((heads.max_by_key(|head| head.n), is_torn))
     }
 
+    /// Whether one of these devices has closed the space.
+    pub(crate) async fn are_closed(&self, devices: Vec<Id>) -> SyncResult<bool> {
+        for device in devices {
+            if self.newest_head(device).await?.is_some_and(|head| head.closed) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     pub(crate) async fn put_head(&self, device: Id, head: &Head) -> SyncResult<()> {
         let element = format!("{device}.{}", head.n % 2);
         let text = head.to_text().map_err(unwritable)?;

@@ -162,7 +162,13 @@ async fn a_remote_that_was_wiped_gets_everything_again() {
     two.sync().await;
     one.sync().await;
     one.remote.objects.restore(Default::default());
-    assert!(one.sync().await.began_again);
+    for machine in [&one, &two] {
+        // It may as well be a folder that is not mounted.
+        let outcome = machine.try_sync().await;
+        assert!(matches!(outcome, Err(SyncError::Absent { .. })), "{outcome:?}");
+    }
+    assert!(named(&one.remote.objects, "").is_empty());
+    one.syncer.mend(|_| {}).await.unwrap();
     assert!(two.sync().await.began_again);
     all_have(&[&one, &two], &["of one", "of two"]).await;
     let invitation = one.syncer.invitation().await.unwrap();

@@ -214,6 +214,13 @@ impl Machine {
         store.forget(&[seq..=seq]).await.unwrap();
     }
 
+    /// Forgets a whole conversation.
+    pub(crate) async fn forget_all(&self, scope: &Scope) {
+        let store = self.home.store(scope).await;
+        store.forget_all().await.unwrap();
+        store.remove_forgotten().await.unwrap();
+    }
+
     /// What the device has in the default conversation, in its order.
     pub(crate) async fn words(&self) -> Vec<String> {
         self.words_in(&Scope::Default).await
@@ -236,8 +243,13 @@ impl Machine {
     /// Syncs until the fate of a request ends the process, and then starts another one.
     pub(crate) async fn die(&mut self) {
         let syncing = Arc::clone(&self.syncer);
+        self.die_in(syncing.sync(|_| {})).await;
+    }
+
+    /// Works until the fate of a request ends the process, and then starts another one.
+    pub(crate) async fn die_in<T: std::fmt::Debug>(&mut self, work: impl Future<Output = T>) {
         tokio::select! {
-            outcome = syncing.sync(|_| {}) => panic!("it did not die: {outcome:?}"),
+            outcome = work => panic!("it did not die: {outcome:?}"),
             () = self.remote.died.notified() => {}
         }
         self.remote.decide(|_, _| Fate::Pass);
@@ -305,6 +317,7 @@ pub(crate) fn problems(report: &SyncReport) -> Vec<&'static str> {
         Problem::RolledBack { .. } => "rolled back",
         Problem::Withheld { .. } => "withheld",
         Problem::Artifact { .. } => "artifact",
+        Problem::Differs { .. } => "differs",
         _ => "other",
     };
     report.problems.iter().map(kind).collect()

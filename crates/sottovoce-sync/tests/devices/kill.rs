@@ -31,6 +31,8 @@ impl<R> Mortal<R> {
     }
 
     async fn live(&self) {
+        // Another sync of the same moment comes in between.
+        tokio::task::yield_now().await;
         if self.left.fetch_sub(1, Ordering::SeqCst) <= 0 {
             self.died.notify_one();
             std::future::pending::<()>().await;

@@ -14,5 +14,6 @@ mod home;
 mod hostile;
 mod house;
 mod kill;
+mod put_back;
 mod simulation;
 mod together;

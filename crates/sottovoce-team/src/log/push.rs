@@ -144,7 +144,7 @@ impl Writing<'_, '_> {
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> TeamResult<()> {
         loop {
-            let Stretch { messages, read_to, last_seq } =
+            let Stretch { messages, read_to, last_seq, .. } =
                 self.exchange().messages(shared.own.seq).await?;
             for message in messages.into_iter().map(|read| read.message) {
                 if shared.own.heard.contains(&message.origin) {

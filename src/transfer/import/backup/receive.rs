@@ -319,9 +319,7 @@ impl Head {
     /// The messages that the exported conversation does not list as forgotten.
     fn without_own(&self, mut origins: BTreeSet<Origin>) -> BTreeSet<Origin> {
         let own = ImportTombstones::parse(self.imports.as_deref().unwrap_or_default());
-        for origin in own.iter().flat_map(|own| &own.origins) {
-            origins.remove(origin);
-        }
+        origins.retain(|origin| !own.as_ref().is_some_and(|own| own.is_unwanted(*origin)));
         origins
     }
 

@@ -77,27 +77,30 @@ The other device needs credentials of its own for the remote, if the remote want
 /// Shows the code with which another device joins
 ///
 /// The code holds the address of the remote and the key of what is shared there. It is always the same one, until a
-/// device is removed.
+/// device is removed. If this device has never synced, it does now.
 #[derive(Debug, clap::Args)]
 #[command(after_help = ADD_HELP)]
 struct AddArgs {
     #[command(flatten)]
     target: Target,
+
+    #[command(flatten)]
+    credentials: Source,
 }
 
 async fn add(session: &Session, args: AddArgs) -> Outcome {
     args.target.check(session)?;
-    let syncer = syncer(session, no_remote())?;
+    let syncer = syncer(session, args.credentials.remote(session.config()?)?)?;
     let invitation = syncer.invitation().await?;
+    if syncer.status().await?.synced_at.is_none() {
+        // A device can join once something is there.
+        let (bar, progress) = report::bar();
+        report::attended(&bar, syncer.sync(progress)).await?;
+    }
     put(&args.target, session, &invitation)?;
     if session.json {
         let row = object!("address": invitation.address());
         output::json(&args.target.shown(row, "code", &invitation.code()))?;
-    }
-    if syncer.status().await?.synced_at.is_none() {
-        output::note(
-            "run `sottovoce sync` here first: a device can join once something is published",
-        );
     }
     Ok(Exit::Done)
 }

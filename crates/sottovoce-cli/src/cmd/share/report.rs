@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use sottovoce_sync::{Background, Failure as _, Repeated, SyncProgress, SyncReport};
+use sottovoce_sync::{Background, Failure as _, Problem, Repeated, SyncProgress, SyncReport};
 use tokio::sync::mpsc;
 
+use crate::cmd::share::background::LAST;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Object, object};
@@ -82,6 +83,11 @@ pub(super) fn show(session: &Session, report: &SyncReport) -> Outcome {
         for problem in &report.problems {
             output::warning(&problem.to_string());
         }
+        if report.problems.iter().any(Problem::is_mended) {
+            output::note(
+                "`sottovoce sync --mend` on a device that has the messages publishes them again",
+            );
+        }
     }
     Ok(Exit::of(report.problems.is_empty()))
 }
@@ -105,7 +111,7 @@ fn in_words(report: &SyncReport) -> String {
     }
 }
 
-/// Syncs until Ctrl-C. Prints what a sync has brought. The log has the failures, except for one of the first sync that
+/// Syncs until Ctrl-C or SIGTERM, and publishes what was said last. Prints what a sync has brought. The log has the failures, except for one of the first sync that
 /// will not pass by itself.
 pub(super) async fn watch(
     session: &Session,
@@ -114,15 +120,19 @@ pub(super) async fn watch(
 ) -> Outcome {
     let background = Background::new(work, interval);
     let (send, mut results) = mpsc::unbounded_channel();
-    let syncing = background.run(move |result| drop(send.send(result)));
-    tokio::pin!(syncing);
+    let mut syncing = Box::pin(background.run(move |result| drop(send.send(result))));
     let mut interrupt = Interrupt::listen()?;
     let mut is_first = true;
     output::note("syncing until Ctrl-C");
     loop {
         let result = tokio::select! {
             biased;
-            _ = interrupt.heard() => return Ok(Exit::Interrupted),
+            _ = interrupt.heard() => {
+                // It has the lock.
+                drop(syncing);
+                background.finish(LAST).await;
+                return Ok(Exit::Interrupted);
+            }
             Some(result) = results.recv() => result,
             () = &mut syncing => return Ok(Exit::Done),
         };

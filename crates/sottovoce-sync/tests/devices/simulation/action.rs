@@ -99,6 +99,25 @@ pub(crate) enum Action {
     Mend {
         device: u64,
     },
+    /// The person chooses other conversations.
+    Select {
+        device: u64,
+        which: u64,
+    },
+    /// The store stops syncing and joins the space again.
+    JoinAgain {
+        device: u64,
+    },
+    /// The first device shuts another one out.
+    Remove {
+        device: u64,
+    },
+    /// Two devices sync at once, request by request, while one of them hears something.
+    Together {
+        device: u64,
+        other: u64,
+        scope: u64,
+    },
 }
 
 pub(crate) fn choose(random: &mut Random) -> Vec<Action> {
@@ -113,6 +132,15 @@ pub(crate) fn choose(random: &mut Random) -> Vec<Action> {
 fn one(random: &mut Random, is_wild: bool) -> Action {
     let device = random.below(8);
     let scope = random.below(4);
+    if random.below(5) == 0 {
+        // A rollback of the remote would bring back a space that was left.
+        return match random.below(if is_wild { 8 } else { 10 }) {
+            0 | 1 => Action::Select { device, which: random.below(4) },
+            2 => Action::JoinAgain { device },
+            3..=7 => Action::Together { device, other: random.below(8), scope },
+            _ => Action::Remove { device },
+        };
+    }
     match random.below(if is_wild { 44 } else { 34 }) {
         0..=9 => Action::Say { device, scope },
         10..=12 => Action::Forget { device, scope, which: random.next() },

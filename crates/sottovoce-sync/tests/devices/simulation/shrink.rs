@@ -1,12 +1,12 @@
 //! Finds fewer actions that fail too
 
-/// Leaves out as many actions as possible, halves first.
+/// Leaves out as many actions as possible, halves first, until a pass leaves out none.
 pub(crate) fn shrink<A: Clone>(
     mut actions: Vec<A>,
     mut failure: String,
     fails: impl Fn(&[A]) -> Option<String>,
 ) -> (Vec<A>, String) {
-    let mut length = actions.len() / 2;
+    let (mut length, mut before) = (actions.len() / 2, actions.len());
     while length > 0 {
         let mut at = 0;
         while at < actions.len() {
@@ -18,6 +18,9 @@ pub(crate) fn shrink<A: Clone>(
             }
         }
         length /= 2;
+        if length == 0 && actions.len() < before {
+            (length, before) = (actions.len() / 2, actions.len());
+        }
     }
     (actions, failure)
 }

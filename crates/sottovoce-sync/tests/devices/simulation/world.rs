@@ -13,7 +13,7 @@ use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, SavedMessage, S
 use sottovoce::{ChatMessage, ChatRole, Clock, ConversationStore, ManualClock, Scope};
 use sottovoce_remote::Remote;
 use sottovoce_remote::testing::{Faults, Faulty, MemoryRemote};
-use sottovoce_sync::testing::live_texts;
+use sottovoce_sync::testing::{live_texts, published};
 use sottovoce_sync::{DeviceOptions, Problem, Selection, SyncError, Syncer};
 use tempfile::TempDir;
 
@@ -33,6 +33,7 @@ struct Machine {
     home: Arc<Home>,
     remote: Mortal<Shared>,
     syncer: Syncer,
+    name: String,
     backup: Option<TempDir>,
 }
 
@@ -42,6 +43,8 @@ pub(crate) struct World {
     copy: Option<BTreeMap<String, Bytes>>,
     random: Arc<Mutex<Random>>,
     said: usize,
+    /// How many devices there have ever been.
+    added: usize,
 }
 
 static SYNCS: AtomicUsize = AtomicUsize::new(0);
@@ -90,10 +93,11 @@ impl World {
     pub(crate) async fn new(seed: u64) -> Self {
         let remote = Arc::new(Faulty::new(Arc::new(MemoryRemote::new()), seed, Faults::default()));
         let random = Arc::new(Mutex::new(Random::new(seed ^ 0xface)));
-        let mut world = Self { machines: Vec::new(), remote, copy: None, random, said: 0 };
+        let mut world =
+            Self { machines: Vec::new(), remote, copy: None, random, said: 0, added: 0 };
         world.add(new_folder());
         let first = &world.machines[0];
-        first.syncer.init(ADDRESS, options(0)).await.unwrap();
+        first.syncer.init(ADDRESS, options(&first.name)).await.unwrap();
         first.syncer.sync(|_| {}).await.unwrap();
         world.join().await.unwrap();
         world
@@ -105,7 +109,9 @@ impl World {
         let home = Arc::new(Home::new(folder.path().join("store"), clock));
         let remote = Mortal::new(Arc::clone(&self.remote));
         let syncer = self.syncer(&home, &remote);
-        self.machines.push(Machine { _folder: folder, home, remote, syncer, backup: None });
+        let name = format!("device-{}", self.added);
+        self.added += 1;
+        self.machines.push(Machine { _folder: folder, home, remote, syncer, name, backup: None });
     }
 
     fn syncer(&self, home: &Arc<Home>, remote: &Mortal<Shared>) -> Syncer {
@@ -125,8 +131,8 @@ impl World {
         }
         let invitation = self.machines[0].syncer.invitation().await?;
         self.add(new_folder());
-        let number = self.machines.len() - 1;
-        let joined = self.machines[number].syncer.join(&invitation, options(number)).await;
+        let new = &self.machines[self.machines.len() - 1];
+        let joined = new.syncer.join(&invitation, options(&new.name)).await;
         if joined.is_err() {
             // The remote did not answer, or is empty; the person tries again some other time.
             self.machines.pop();
@@ -261,8 +267,61 @@ impl World {
                 let outcome = self.machines[at].syncer.mend(|_| {}).await;
                 outcome.map(drop).or_else(excused)?;
             }
+            Action::Select { device, which } => {
+                let outcome = self.machines[self.machine(device)].syncer.select(selection(which));
+                outcome.await.or_else(excused)?;
+            }
+            Action::JoinAgain { device } => {
+                let at = self.machine(device);
+                if at > 0 {
+                    self.machines[at].syncer.stop().await.or_else(excused)?;
+                    self.join_again(at).await;
+                }
+            }
+            Action::Remove { device } => {
+                let at = self.machine(device);
+                if at > 0 && self.machines.len() > 2 {
+                    let name = &self.machines[at].name;
+                    match self.machines[0].syncer.remove_device(name, |_| {}).await {
+                        Ok(_) => drop(self.machines.remove(at)),
+                        Err(error) => excused(error)?,
+                    }
+                }
+            }
+            Action::Together { device, other, scope: number } => {
+                let (one, other) = (self.machine(device), self.machine(other));
+                self.said += 1;
+                let home = &self.machines[one].home;
+                home.clock.advance(SignedDuration::from_secs(20));
+                let text = format!("word-{:06}", self.said);
+                let message = ChatMessage::at(ChatRole::User, text, home.clock.now().timestamp());
+                let store = home.store(&scope(number)).await;
+                let saying = async {
+                    for _ in 0..number * 3 {
+                        tokio::task::yield_now().await;
+                    }
+                    store.append_message(message).await
+                };
+                let (first, second, said) = tokio::join!(
+                    self.machines[one].syncer.sync(|_| {}),
+                    self.machines[other].syncer.sync(|_| {}),
+                    saying
+                );
+                said.map_err(text_of)?;
+                for outcome in [first, second] {
+                    outcome.map(drop).or_else(excused)?;
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Joins the space that the first device is in now, as a device that was told to. If the remote does not answer, the
+    /// person tries again some other time.
+    async fn join_again(&self, at: usize) {
+        let Ok(invitation) = self.machines[0].syncer.invitation().await else { return };
+        let machine = &self.machines[at];
+        let _ = machine.syncer.join(&invitation, options(&machine.name)).await;
     }
 
     /// Syncs one device. Errors of the remote are part of life; others are not.
@@ -284,6 +343,7 @@ impl World {
         match outcome {
             None => count(&DIED, 1),
             Some(Ok(report)) => count(&BEGAN_AGAIN, usize::from(report.began_again)),
+            Some(Err(SyncError::NotSetUp | SyncError::Closed)) => self.join_again(at).await,
             Some(Err(error)) => {
                 count(&FAILED, 1);
                 excused(error)?;
@@ -297,17 +357,21 @@ impl World {
         self.remote.set_faults(Faults::default());
         self.remote.settle().await.map_err(text_of)?;
         let now: Timestamp = "2026-06-01T00:00:00Z".parse().unwrap();
-        let mut held = BTreeMap::new();
-        let mut forgotten = BTreeSet::new();
+        let invitation = self.machines[0].syncer.invitation().await.map_err(text_of)?;
+        let there = published(Arc::clone(self.remote.inner()) as _, &invitation).await;
+        let there = there.map_err(text_of)?;
+        let (mut held, mut forgotten) = (there.said, there.gone);
         for machine in &self.machines {
             machine.home.clock.set(now.to_zoned(jiff::tz::TimeZone::UTC));
             let contents = contents(&machine.home).await?;
             held.extend(contents.messages);
             forgotten.extend(contents.forgotten);
+            machine.syncer.select(selection(0)).await.or_else(excused)?;
         }
         let mut rounds = 0;
         loop {
             let before = self.remote.inner().objects();
+            let mut has_joined = false;
             for at in 0..self.machines.len() {
                 let outcome = self.machines[at].syncer.sync(|_| {}).await;
                 match outcome {
@@ -324,10 +388,18 @@ impl World {
                         ));
                     }
                     Ok(_) => {}
+                    Err(SyncError::NotSetUp | SyncError::Closed) if rounds < 4 && at > 0 => {
+                        self.join_again(at).await;
+                        has_joined = true;
+                    }
+                    // As the error tells the person to.
+                    Err(SyncError::Absent { .. }) if rounds < 4 => {
+                        self.machines[at].syncer.mend(|_| {}).await.map_err(text_of)?;
+                    }
                     Err(error) => return Err(format!("device {at} cannot sync: {error}")),
                 }
             }
-            if self.remote.inner().objects() == before {
+            if self.remote.inner().objects() == before && !has_joined {
                 break;
             }
             rounds += 1;
@@ -406,9 +478,19 @@ impl World {
     }
 }
 
-fn options(number: usize) -> DeviceOptions {
-    let selection = Selection { all: true, ..Selection::default() };
-    DeviceOptions { name: format!("device-{number}"), selection }
+fn options(name: &str) -> DeviceOptions {
+    DeviceOptions { name: name.to_owned(), selection: selection(0) }
+}
+
+/// What a person may choose; first everything.
+fn selection(which: u64) -> Selection {
+    let all = Selection { all: true, ..Selection::default() };
+    match which % 4 {
+        0 => all,
+        1 => Selection { only: vec!["named/kitchen".to_owned()], ..Selection::default() },
+        2 => Selection { except: vec!["default".to_owned()], ..all },
+        _ => Selection::default(),
+    }
 }
 
 fn is_missing(problem: &Problem) -> bool {
@@ -419,6 +501,8 @@ fn is_missing(problem: &Problem) -> bool {
 fn excused(error: SyncError) -> Result<(), String> {
     match error {
         SyncError::Remote(_) | SyncError::Contested | SyncError::Object { .. } => Ok(()),
+        SyncError::NotSetUp | SyncError::Closed | SyncError::Busy => Ok(()),
+        SyncError::NoSuchDevice { .. } | SyncError::Absent { .. } => Ok(()),
         other => Err(format!("a sync failed: {other}: {other:?}")),
     }
 }
@@ -430,6 +514,11 @@ fn text_of(error: impl std::fmt::Display) -> String {
 async fn contents(home: &Home) -> Result<Contents, String> {
     use sottovoce_sync::Conversations as _;
     let mut contents = Contents::default();
+    let root = Exchange::new(home.store(&Scope::Default).await);
+    for number in 0..3 {
+        let forgotten = root.forgotten_with(&scope(number)).await.map_err(text_of)?;
+        contents.forgotten.extend(forgotten);
+    }
     for scope in home.scopes().await.map_err(text_of)? {
         let exchange = Exchange::new(home.store(&scope).await);
         let mut after = 0;
