@@ -24,7 +24,7 @@ const ASKED: [(&str, [(&str, i32); 4]); 4] = [
         "de",
         [
             ("Was habe ich dir gestern erzählt?", 1),
-            ("Worüber haben wir am Mittwoch geredet?", 4),
+            ("Worüber haben wir letzten Mittwoch geredet?", 4),
             ("Was habe ich am 3. Mai gesagt?", 7),
             ("Was habe ich dir heute Morgen erzählt?", 0),
         ],
