@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::device::receiving::Receiving;
+use crate::device::state::State;
 use crate::device::{Device, Thoroughness};
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
@@ -44,7 +45,10 @@ impl Device {
         }
         let mut asked = BTreeSet::from([self.state.device]);
         while let Some(device) = devices.pop_first() {
-            if !asked.insert(device) || self.state.is_replaced(device) {
+            // What the streams had that this one took the place of was read when it began.
+            let State { begun, own, .. } = &self.state;
+            let was_left = begun.is_none() && own.replaces.contains(&device);
+            if !asked.insert(device) || was_left || self.state.is_replaced(device) {
                 continue;
             }
             match self.receive_from(device, thoroughness, report, progress).await {
