@@ -394,7 +394,8 @@ impl Syncer {
 
     async fn device(&self) -> SyncResult<(Device, SyncLock)> {
         let (root, state, lock) = self.state_to_change().await?;
-        let objects = self.objects(&state.invitation()?)?;
+        let objects = self.objects(&state.invitation()?);
+        let objects = objects.map_err(|error| state.absent_if_gone(error))?;
         Ok((Device::new(self.home.clone(), root, objects, state), lock))
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::device::receiving::Receiving;
+use crate::device::state::State;
 use crate::device::{Device, Thoroughness};
-use crate::error::{Failure as _, SyncError, SyncResult};
+use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
 use crate::report::{Problem, SyncProgress, SyncReport};
 use crate::stream::ahead::Ahead;
 use crate::stream::head::{Head, Point, SegmentRef};
 use crate::stream::objects::Slot;
 use crate::stream::reading;
-use sottovoce_remote::ErrorKind;
 
 /// How often a stream's head is read again because a segment that it lists is gone.
 const ATTEMPTS: usize = 3;
@@ -35,22 +35,20 @@ impl Device {
         self.fetch_wanted(report).await?;
         let mut devices = self.state.known_devices();
         let found = self.objects.devices().await;
-        // A folder that is not mounted is no remote that was emptied: that one is mended by a person.
-        let is_there = match &found {
-            Ok((listed, _)) => !listed.is_empty(),
-            Err(error) => error.of_remote() != Some(ErrorKind::NoContainer),
-        };
-        if !is_there && self.state.synced_at.is_some() {
-            return Err(SyncError::Absent { address: self.state.address.clone() });
+        let (listed, is_more) = found.map_err(|error| self.state.absent_if_gone(error))?;
+        if listed.is_empty() && self.state.synced_at.is_some() {
+            return Err(self.state.absent());
         }
-        let (listed, is_more) = found?;
         devices.extend(listed);
         if is_more {
             report.problems.push(Problem::TooManyDevices);
         }
         let mut asked = BTreeSet::from([self.state.device]);
         while let Some(device) = devices.pop_first() {
-            if !asked.insert(device) || self.state.is_replaced(device) {
+            // What the streams had that this one took the place of was read when it began.
+            let State { begun, own, .. } = &self.state;
+            let was_left = begun.is_none() && own.replaces.contains(&device);
+            if !asked.insert(device) || was_left || self.state.is_replaced(device) {
                 continue;
             }
             match self.receive_from(device, thoroughness, report, progress).await {

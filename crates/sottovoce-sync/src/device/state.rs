@@ -13,13 +13,14 @@ use zeroize::Zeroizing;
 
 use crate::device::origins::Origins;
 use crate::device::selection::Selection;
-use crate::error::{SyncError, SyncResult};
+use crate::error::{Failure as _, SyncError, SyncResult};
 use crate::id::Id;
 use crate::shared_state::{read_state, write_state};
 use crate::space::Invitation;
 use crate::stream::change::Contents;
 use crate::stream::head::{Digest, Head, Point, SegmentRef, VERSION};
 use crate::stream::segment::Segment;
+use sottovoce_remote::ErrorKind;
 
 /// The state.
 #[derive(Clone, Serialize, Deserialize)]
@@ -311,6 +312,17 @@ impl State {
 
     fn replacing(&self) -> impl Iterator<Item = &Peer> {
         self.peers.values().filter(|peer| !peer.is_missing)
+    }
+
+    /// Nothing of the space is there. A folder that is not mounted is no remote that was emptied: a person mends that one.
+    pub(crate) fn absent(&self) -> SyncError {
+        SyncError::Absent { address: self.address.clone() }
+    }
+
+    /// The error of a remote, or that the folder is gone that this device has synced with.
+    pub(crate) fn absent_if_gone(&self, error: SyncError) -> SyncError {
+        let is_gone = error.of_remote() == Some(ErrorKind::NoContainer);
+        if is_gone && self.synced_at.is_some() { self.absent() } else { error }
     }
 
     /// Forgets the devices whose streams are gone.

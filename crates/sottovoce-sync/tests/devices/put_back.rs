@@ -216,7 +216,7 @@ async fn a_mending_that_was_interrupted_raises_no_alarm_about_the_stream_that_it
         let mut seen = 0;
         one.remote.decide(move |action, _| {
             seen += usize::from(action == Action::Delete);
-            if seen > at { Fate::DieAfter } else { Fate::Pass }
+            if seen > at { Fate::Die } else { Fate::Pass }
         });
         let mending = std::sync::Arc::clone(&one.syncer);
         one.die_in(mending.mend(|_| {})).await;
