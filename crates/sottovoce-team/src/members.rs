@@ -237,6 +237,7 @@ fn membership(address: &str, name: &str, called: &str, key: Secret, new: NewMemb
         conversations: Default::default(),
         synced_at: None,
         without_key: Default::default(),
+        removed: Default::default(),
     }
 }
 

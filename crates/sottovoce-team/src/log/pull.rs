@@ -18,6 +18,10 @@ use crate::state::{Known, Shared};
 /// How many records are stored at a time.
 const STRETCH: usize = 16_384;
 
+/// What is reported of a server that lost what it had.
+pub(crate) const OLDER: &str =
+    "the server has an older state than before; what it lacks is published again";
+
 /// What a stretch of the log says.
 #[derive(Default)]
 struct News {
@@ -37,17 +41,30 @@ impl Log<'_> {
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> TeamResult<bool> {
         let (mut news, mut records) = (News::default(), 0);
-        let mut is_more = true;
+        let (mut is_more, mut has_begun_again) = (true, false);
         while is_more && records < STRETCH {
-            let path = format!("{}/changes?after={}", self.path(), shared.read);
+            // The last one that was read comes too: whether it is still the same.
+            let after = shared.read.saturating_sub(1);
+            let path = format!("{}/changes?after={after}", self.path());
             let page: Page = self.server.get(&path).await?;
-            if page.last < shared.read {
-                note_problem(report, shared, "the server has an older state than before");
-                is_more = false;
-                break;
+            let mut listed = page.records.into_iter();
+            if shared.read > 0 {
+                let found = listed.next().filter(|record| record.pos == shared.read);
+                let found = found.map(|record| (record.rid, record.at));
+                if page.last < shared.read || shared.at.is_some() && found != shared.at {
+                    note_problem(report, shared, OLDER);
+                    if has_begun_again {
+                        is_more = false;
+                        break;
+                    }
+                    has_begun_again = true;
+                    shared.begin_again_newer();
+                    continue;
+                }
+                shared.at = found;
             }
             let before = shared.read;
-            for record in page.records {
+            for record in listed {
                 if record.pos != shared.read + 1 {
                     note_problem(report, shared, "the server leaves records out");
                     break;
@@ -72,6 +89,31 @@ impl Log<'_> {
         Ok(is_more)
     }
 
+    /// Has read again what the server served wrongly, once it may be right: a record that did not open as soon as it opens, and
+    /// everything if records are missing, with the next exchange and then ever more rarely.
+    pub(crate) async fn ask_again(&self, shared: &mut Shared) {
+        if let Some((at, seen)) = shared.unopened.clone() {
+            let path = format!("{}/changes?after={}&limit=1", self.path(), at.saturating_sub(1));
+            // What fails here fails again when the log is read.
+            let Ok(Page { records, .. }) = self.server.get(&path).await else { return };
+            let opens = |record: &Record| {
+                let sealed = record.sealed.as_ref();
+                sealed.is_none_or(|text| self.keys.open(record.rid, text.as_bytes()).is_some())
+            };
+            if records.first().is_some_and(opens) {
+                shared.unopened = None;
+                shared.read_again(at, seen);
+            }
+        } else if shared.seen.is_whole() {
+            shared.lacking = 0;
+        } else {
+            shared.lacking += 1;
+            if shared.lacking.is_power_of_two() {
+                shared.begin_again();
+            }
+        }
+    }
+
     /// Notes one record.
     fn note(
         &self,
@@ -80,7 +122,7 @@ impl Log<'_> {
         news: &mut News,
         report: &mut SyncReport,
     ) -> TeamResult<()> {
-        shared.read = record.pos;
+        (shared.read, shared.at) = (record.pos, Some((record.rid, record.at)));
         let Some(sealed) = record.sealed else {
             shared.seen.note_emptied(record.rid);
             news.is_own_emptied |= record.device == self.device;
@@ -102,6 +144,9 @@ impl Log<'_> {
                 // A message's record has the name that follows from it, so that forgetting it empties that record.
                 if self.keys.rid(message.origin)? != record.rid {
                     note_problem(report, shared, "a record has another message's name");
+                    return Ok(());
+                }
+                if shared.own.untold.contains(&message.origin) {
                     return Ok(());
                 }
                 if writer != shared.own.writer {
@@ -203,6 +248,11 @@ impl Log<'_> {
             }
             if is_changed && !(values::is_deleted_for_ever(&name) && value.is_null()) {
                 // The value here is the newer one. It is appended next, unless both are equal.
+                if let Some(id) = name.strip_prefix(ARTIFACT)
+                    && let Ok(there) = serde_json::from_value::<ArtifactPieces>(value.clone())
+                {
+                    shared.pieces.entry(id.to_owned()).or_insert(there.pieces);
+                }
                 let known =
                     if digest(&name, &value) == now { now } else { known.unwrap_or(null.clone()) };
                 shared.settings.insert(name, Known { digest: known, rid });

@@ -112,9 +112,12 @@ impl Writing<'_, '_> {
     }
 
     async fn forgotten(&mut self, shared: &mut Shared, report: &mut SyncReport) -> TeamResult<()> {
-        let forgotten = self.exchange().forgotten().await?;
+        let mut forgotten = self.exchange().forgotten().await?;
+        forgotten.extend(shared.own.untold.iter().copied());
         let new = forgotten.difference(&shared.own.forgotten).copied().collect();
-        self.forget(shared, new, report).await
+        self.forget(shared, new, report).await?;
+        shared.own.untold.clear();
+        Ok(())
     }
 
     async fn forget(
