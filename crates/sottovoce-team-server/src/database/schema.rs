@@ -77,7 +77,9 @@ CREATE TABLE doomed (object bytea PRIMARY KEY, due bigint NOT NULL)",
         "\
 ALTER TABLE conversation ADD COLUMN changed bigint NOT NULL DEFAULT 0;
 UPDATE conversation SET changed = coalesce((\
- SELECT r.at FROM record r WHERE r.conversation = conversation.id AND r.pos = conversation.last), created)",
+ SELECT r.at FROM record r WHERE r.conversation = conversation.id AND r.pos = conversation.last), created);
+CREATE TABLE upkeep (due bigint NOT NULL);
+INSERT INTO upkeep VALUES (0)",
     )],
 ];
 

@@ -217,7 +217,7 @@ fn append(transaction: &Transaction<'_>, batch: &RecordBatch) -> Result<Option<P
         positions.push(last);
     }
     if last > before {
-        let update = 
+        let update =
             "UPDATE conversation SET last = ?2, bytes = bytes + ?3, changed = ?4 WHERE id = ?1";
         let mut update = transaction.prepare(update).map_err(failed)?;
         update.execute(params![conversation, last, bytes, batch.at]).map_err(failed)?;

@@ -11,8 +11,7 @@ use crate::team::text::{Stored, id};
 use crate::team::{Team, must, step, time, values};
 
 const HAS_ROOM: &str = "SELECT 1 WHERE (SELECT count(*) FROM conversation WHERE org = $1) < $2";
-const CREATE: &str =
-    "INSERT INTO conversation (id, org, created, changed, last, bytes) VALUES ($1, $2, $3, $3, 0, 0)";
+const CREATE: &str = "INSERT INTO conversation (id, org, created, changed, last, bytes) VALUES ($1, $2, $3, $3, 0, 0)";
 const GRANT: &str = "INSERT INTO grant_ (conversation, member, level) VALUES ($1, $2, $3)";
 const LIST_GRANTED: &str = concat!(
     "SELECT c.id, c.last, c.bytes, c.created, g.level, c.changed FROM grant_ g JOIN conversation c ON c.id = g.conversation \

@@ -1,13 +1,17 @@
 //! Artifacts, packs and exports: what lies in the object store, and what comes back
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use sottovoce_remote::Remote;
+use sottovoce_remote::testing::MemoryRemote;
+use sottovoce_remote::{Action, ErrorKind, Remote, RemoteError};
 use sottovoce_team_server::api::Id;
 
-use crate::harness::{Engine, Member, Server, Setup, forgetting, message, objects, stores};
+use crate::harness::{
+    Engine, Member, Server, Setup, engines, forgetting, message, objects, stores,
+};
 
 async fn start(engine: Engine, remote: &Arc<dyn Remote>) -> (Setup, Server, Member) {
     let setup = Setup { objects: Arc::clone(remote), ..Setup::new(engine) };
@@ -184,5 +188,70 @@ async fn what_was_written_in_vain_is_deleted_and_nothing_else() {
         server.team.upkeep().await.unwrap();
         assert_eq!(objects(&remote).await.len(), 2);
         assert_eq!(owner.get(&path).await.text(), "\"twice\"");
+    }
+}
+
+#[tokio::test]
+async fn one_of_several_servers_does_the_upkeep_and_another_one_the_next() {
+    for (engine, remote) in stores().await {
+        let (setup, one, _owner) = start(engine, &remote).await;
+        let two = setup.start().await;
+        let hour = std::time::Duration::from_secs(3_600);
+        assert!(one.team.takes_upkeep(hour).await.unwrap());
+        assert!(!two.team.takes_upkeep(hour).await.unwrap());
+        setup.clock.advance(SignedDuration::from_mins(55));
+        assert!(two.team.takes_upkeep(hour).await.unwrap());
+        assert!(!one.team.takes_upkeep(hour).await.unwrap());
+        // A clock that was wrong and is set back stops nothing.
+        setup.clock.advance(SignedDuration::from_hours(-100));
+        assert!(one.team.takes_upkeep(hour).await.unwrap());
+    }
+}
+
+/// Objects in memory, of which one cannot be deleted.
+#[derive(Debug, Default)]
+struct Stuck(MemoryRemote, Mutex<String>);
+
+#[async_trait::async_trait]
+impl Remote for Stuck {
+    async fn put(&self, name: &str, bytes: Bytes) -> Result<(), RemoteError> {
+        self.0.put(name, bytes).await
+    }
+
+    async fn get(&self, name: &str) -> Result<Option<Bytes>, RemoteError> {
+        self.0.get(name).await
+    }
+
+    async fn list(&self, folder: &str) -> Result<Vec<String>, RemoteError> {
+        self.0.list(folder).await
+    }
+
+    async fn delete(&self, name: &str) -> Result<(), RemoteError> {
+        match *self.1.lock().unwrap() == name {
+            true => Err(RemoteError::new(ErrorKind::Other, Action::Delete, name, "it is stuck")),
+            false => self.0.delete(name).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_deleted_does_not_keep_others() {
+    for engine in engines().await {
+        let remote = Arc::new(Stuck::default());
+        let setup = Setup { objects: Arc::clone(&remote) as _, ..Setup::new(engine) };
+        let (_server, owner) = setup.start_with_owner().await;
+        let conversation = owner.conversation().await;
+        let artifacts = format!("context/conversations/{conversation}/artifacts");
+        let pieces: Vec<Id> = (0..4).map(|_| Id::random().unwrap()).collect();
+        for (n, piece) in pieces.iter().enumerate() {
+            owner.put(&format!("{artifacts}/{piece}"), json!(n)).await;
+            let first = objects(&remote.0).await.into_keys().next().unwrap();
+            remote.1.lock().unwrap().clone_from(&first);
+        }
+        for piece in &pieces {
+            owner.delete(&format!("{artifacts}/{piece}")).await;
+        }
+        let left: Vec<String> = objects(&remote.0).await.into_keys().collect();
+        assert_eq!(left, [remote.1.lock().unwrap().clone()]);
     }
 }

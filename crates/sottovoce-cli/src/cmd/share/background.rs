@@ -11,7 +11,7 @@ use crate::cmd::share::{credentials, stores, team};
 use crate::exit::Failure;
 
 /// How long a server that ends waits for the remote to take what was said last.
-const LAST: Duration = Duration::from_secs(3);
+pub(super) const LAST: Duration = Duration::from_secs(3);
 
 /// Syncs while a server runs, unless that is turned off.
 pub(crate) struct Syncing {

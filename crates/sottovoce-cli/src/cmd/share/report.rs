@@ -7,6 +7,7 @@ use indicatif::ProgressBar;
 use sottovoce_sync::{Background, Failure as _, Repeated, SyncProgress, SyncReport};
 use tokio::sync::mpsc;
 
+use crate::cmd::share::background::LAST;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Object, object};
@@ -114,15 +115,14 @@ pub(super) async fn watch(
 ) -> Outcome {
     let background = Background::new(work, interval);
     let (send, mut results) = mpsc::unbounded_channel();
-    let syncing = background.run(move |result| drop(send.send(result)));
-    tokio::pin!(syncing);
+    let mut syncing = Box::pin(background.run(move |result| drop(send.send(result))));
     let mut interrupt = Interrupt::listen()?;
     let mut is_first = true;
     output::note("syncing until Ctrl-C");
     loop {
         let result = tokio::select! {
             biased;
-            _ = interrupt.heard() => return Ok(Exit::Interrupted),
+            _ = interrupt.heard() => break,
             Some(result) = results.recv() => result,
             () = &mut syncing => return Ok(Exit::Done),
         };
@@ -135,4 +135,8 @@ pub(super) async fn watch(
         }
         is_first = false;
     }
+    // One that is under way has to end before what was said last can go out.
+    drop(syncing);
+    background.finish(LAST).await;
+    Ok(Exit::Interrupted)
 }
