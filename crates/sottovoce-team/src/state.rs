@@ -96,6 +96,9 @@ pub(crate) struct Own {
     pub(crate) n: u64,
     /// How many of these numbers belong to no record of the log: the server had those records already.
     pub(crate) void: u64,
+    /// The position and the name of the last record that was appended, until it is read back.
+    #[serde(default)]
+    pub(crate) appended: Option<(u64, Rid)>,
     /// Where the conversation was when everything of it was appended.
     pub(crate) position: Position,
     /// The last number that was looked at, and the identity of its message, if it had one.
@@ -140,6 +143,7 @@ impl Shared {
                 writer,
                 n: 0,
                 void: 0,
+                appended: None,
                 position: Position::default(),
                 seq: 0,
                 origin: None,
@@ -165,6 +169,7 @@ impl Shared {
         let is_whole = self.unopened.is_none() && self.seen.is_whole();
         let is_read = listed.last == self.read
             && (self.read == 0 || self.at.is_some_and(|(_, at)| at == listed.changed));
+        let is_read = is_read && self.own.appended.is_none();
         is_read && position == self.own.position && is_told && is_whole
     }
 
@@ -173,6 +178,7 @@ impl Shared {
         (self.read, self.at, self.unopened, self.seen) = (0, None, None, Seen::default());
         let own = &mut self.own;
         (own.seq, own.origin, own.position) = (0, None, Position::default());
+        own.appended = None;
         own.heard.clear();
         own.untold.append(&mut own.forgotten);
     }

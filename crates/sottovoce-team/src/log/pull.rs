@@ -30,6 +30,8 @@ struct News {
     set: BTreeMap<String, (Value, Rid)>,
     /// Whether a record of this store was emptied: its number cannot be read any more.
     is_own_emptied: bool,
+    /// Whether a record that this store appended is not where the server said it is.
+    is_own_lost: bool,
 }
 
 impl Log<'_> {
@@ -75,12 +77,17 @@ impl Log<'_> {
             shared.last = page.last;
             is_more = shared.read < page.last && shared.read > before;
         }
-        let is_own_emptied = news.is_own_emptied;
+        let (is_own_emptied, is_own_lost) = (news.is_own_emptied, news.is_own_lost);
         self.apply(shared, news, report).await?;
         progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
         // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have.
         if is_own_emptied || shared.seen.newest(shared.own.writer) > shared.own.n {
             (shared.own.writer, shared.own.n) = (new_id()?, 0);
+        }
+        if is_own_lost || !is_more && shared.own.appended.is_some() {
+            note_problem(report, shared, OLDER);
+            shared.begin_again_newer();
+            return Ok(true);
         }
         if !is_more {
             shared.own.void = shared.seen.missing(shared.own.writer, shared.own.n);
@@ -123,6 +130,9 @@ impl Log<'_> {
         report: &mut SyncReport,
     ) -> TeamResult<()> {
         (shared.read, shared.at) = (record.pos, Some((record.rid, record.at)));
+        if shared.own.appended.is_some_and(|(at, _)| at == record.pos) {
+            news.is_own_lost |= shared.own.appended.take().map(|(_, rid)| rid) != Some(record.rid);
+        }
         let Some(sealed) = record.sealed else {
             shared.seen.note_emptied(record.rid);
             news.is_own_emptied |= record.device == self.device;

@@ -70,7 +70,17 @@ impl House {
         let clock = Arc::new(ManualClock::at_utc("2026-11-24T12:00:00Z".parse().unwrap()));
         let (operator, stop) = (Secret::random().unwrap(), CancellationToken::new());
         let proxy = Proxy::before(([127, 0, 0, 1], 0).into()).await;
-        let house = Self { folder, objects, proxy, clock, operator, databases: database.clone(), database, lives: 0, stop };
+        let house = Self {
+            folder,
+            objects,
+            proxy,
+            clock,
+            operator,
+            databases: database.clone(),
+            database,
+            lives: 0,
+            stop,
+        };
         house.proxy.turn_to(house.serve(&house.database).await);
         house
     }
@@ -166,7 +176,8 @@ async fn copy_database(from: &str, to: &str) {
     let name = |url: &str| url.rsplit_once('/').unwrap().1.to_owned();
     let (from, to) = (name(from), name(to));
     client.batch_execute(&format!("DROP DATABASE IF EXISTS {to}")).await.unwrap();
-    let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{from}'");
+    let end =
+        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{from}'");
     client.batch_execute(&end).await.unwrap();
     client.batch_execute(&format!("CREATE DATABASE {to} TEMPLATE {from}")).await.unwrap();
 }

@@ -6,6 +6,7 @@ use sottovoce_sync::SyncReport;
 use sottovoce_team::Level;
 
 use crate::house::{House, PLANS, Person};
+use crate::proxy::Fate;
 
 /// Exchanges until nothing changes any more, and checks that all hold these words and nothing is wrong in the end.
 async fn all_hold(people: &[&Person], words: &[&str]) {
@@ -94,6 +95,27 @@ async fn what_another_member_forgot_after_the_copy_is_told_again_by_whoever_hear
     ben.problems().await;
     let dora = house.guest(&anna, "Dora", Level::Write).await;
     assert!(dora.words(PLANS).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_was_appended_and_never_read_back_is_appended_again() {
+    let (mut house, anna, ben) = family().await;
+    say(&anna, &["anna 2"]).await;
+    // The list, the log, the append, and then the network fails.
+    let mut appended = false;
+    house.proxy.decide(move |name| match (appended, name.ends_with("/messages")) {
+        (true, _) => Fate::Lose,
+        (false, is_append) => {
+            appended = is_append;
+            Fate::Pass
+        }
+    });
+    anna.teams.sync(|_| {}).await.unwrap_err();
+    house.proxy.calm();
+    house.restore_server().await;
+    say(&ben, &["ben 2"]).await;
+    ben.sync().await;
+    all_hold(&[&anna, &ben], &["We meet on Monday", "anna 2", "ben 2"]).await;
 }
 
 #[tokio::test]
