@@ -312,7 +312,7 @@ async fn behind_a_proxy_one_who_guesses_does_not_use_up_what_others_may() {
         let guess = async |forwarded: &str| {
             let mut connection = Connection::open(server.address).await.unwrap();
             let secret = sottovoce_team_server::api::Secret::random().unwrap();
-            let body = json!({ "invitation": *secret.reveal() }).to_string();
+            let body = json!({ "invitation": secret.reveal().to_string() }).to_string();
             let head = format!(
                 "POST /api/v1/invitations/accept HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {forwarded}\r\nContent-Length: {}\r\n\r\n",
                 body.len()

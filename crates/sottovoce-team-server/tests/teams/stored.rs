@@ -1,17 +1,13 @@
 //! Artifacts, packs and exports: what lies in the object store, and what comes back
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use sottovoce_remote::testing::MemoryRemote;
-use sottovoce_remote::{Action, ErrorKind, Remote, RemoteError};
+use sottovoce_remote::Remote;
 use sottovoce_team_server::api::Id;
 
-use crate::harness::{
-    Engine, Member, Server, Setup, engines, forgetting, message, objects, stores,
-};
+use crate::harness::{Engine, Member, Server, Setup, forgetting, message, objects, stores};
 
 async fn start(engine: Engine, remote: &Arc<dyn Remote>) -> (Setup, Server, Member) {
     let setup = Setup { objects: Arc::clone(remote), ..Setup::new(engine) };
@@ -205,53 +201,5 @@ async fn one_of_several_servers_does_the_upkeep_and_another_one_the_next() {
         // A clock that was wrong and is set back stops nothing.
         setup.clock.advance(SignedDuration::from_hours(-100));
         assert!(one.team.takes_upkeep(hour).await.unwrap());
-    }
-}
-
-/// Objects in memory, of which one cannot be deleted.
-#[derive(Debug, Default)]
-struct Stuck(MemoryRemote, Mutex<String>);
-
-#[async_trait::async_trait]
-impl Remote for Stuck {
-    async fn put(&self, name: &str, bytes: Bytes) -> Result<(), RemoteError> {
-        self.0.put(name, bytes).await
-    }
-
-    async fn get(&self, name: &str) -> Result<Option<Bytes>, RemoteError> {
-        self.0.get(name).await
-    }
-
-    async fn list(&self, folder: &str) -> Result<Vec<String>, RemoteError> {
-        self.0.list(folder).await
-    }
-
-    async fn delete(&self, name: &str) -> Result<(), RemoteError> {
-        match *self.1.lock().unwrap() == name {
-            true => Err(RemoteError::new(ErrorKind::Other, Action::Delete, name, "it is stuck")),
-            false => self.0.delete(name).await,
-        }
-    }
-}
-
-#[tokio::test]
-async fn an_object_that_cannot_be_deleted_does_not_keep_others() {
-    for engine in engines().await {
-        let remote = Arc::new(Stuck::default());
-        let setup = Setup { objects: Arc::clone(&remote) as _, ..Setup::new(engine) };
-        let (_server, owner) = setup.start_with_owner().await;
-        let conversation = owner.conversation().await;
-        let artifacts = format!("context/conversations/{conversation}/artifacts");
-        let pieces: Vec<Id> = (0..4).map(|_| Id::random().unwrap()).collect();
-        for (n, piece) in pieces.iter().enumerate() {
-            owner.put(&format!("{artifacts}/{piece}"), json!(n)).await;
-            let first = objects(&remote.0).await.into_keys().next().unwrap();
-            remote.1.lock().unwrap().clone_from(&first);
-        }
-        for piece in &pieces {
-            owner.delete(&format!("{artifacts}/{piece}")).await;
-        }
-        let left: Vec<String> = objects(&remote.0).await.into_keys().collect();
-        assert_eq!(left, [remote.1.lock().unwrap().clone()]);
     }
 }
