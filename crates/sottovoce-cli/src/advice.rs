@@ -9,7 +9,7 @@ use sottovoce::persona::PersonaFailure;
 use sottovoce::prompt::Receipt;
 use sottovoce::store::{Finding, FindingKind};
 #[cfg(feature = "share")]
-use sottovoce_remote::{Action, RemoteError};
+use sottovoce_remote::{Action, ErrorKind as Kind, RemoteError};
 #[cfg(feature = "share")]
 use sottovoce_sync::SyncError;
 #[cfg(feature = "share")]
@@ -138,6 +138,9 @@ pub(crate) fn sync_help(error: &SyncError) -> &'static str {
 #[cfg(feature = "share")]
 pub(crate) fn team_help(error: &TeamError) -> &'static str {
     match error {
+        TeamError::Sync(SyncError::Remote(remote)) if remote.kind() != Kind::Unreachable => {
+            error.help().unwrap_or("run the command again with --verbose")
+        }
         TeamError::Sync(error) => sync_help(error),
         TeamError::NoTeam => {
             "`sottovoce team join LINK` joins one; `sottovoce team create LINK NAME` begins one"

@@ -192,7 +192,11 @@ impl From<sottovoce_sync::SyncError> for Failure {
 impl From<sottovoce_team::TeamError> for Failure {
     fn from(error: sottovoce_team::TeamError) -> Self {
         match error {
-            sottovoce_team::TeamError::Sync(error) => error.into(),
+            sottovoce_team::TeamError::Sync(error)
+                if !matches!(error, sottovoce_sync::SyncError::Remote(_)) =>
+            {
+                error.into()
+            }
             error => Self::Team(error),
         }
     }

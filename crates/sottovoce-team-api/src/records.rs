@@ -100,6 +100,8 @@ pub struct Conversation {
     pub bytes: u64,
     /// When it was created.
     pub created: Timestamp,
+    /// When the server stored its last record; when it was created if it has none.
+    pub changed: Timestamp,
     /// What the caller may do with it. Absent for an administrator without a grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<Level>,

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::Secret;
 use crate::error::{Error, Result};
-use crate::team::Team;
+use crate::team::{Team, UpkeepReport};
 use handler::Handler;
 pub use limits::{Limits, Rate};
 pub use routes::routes;
@@ -94,7 +94,13 @@ pub async fn serve(
 async fn upkeep(team: &Team, every: Duration) {
     loop {
         tokio::time::sleep(every).await;
-        match team.upkeep().await {
+        let done = async {
+            match team.takes_upkeep(every).await? {
+                true => team.upkeep().await,
+                false => Ok(UpkeepReport::default()),
+            }
+        };
+        match done.await {
             Ok(report) => tracing::debug!(?report, "upkeep"),
             Err(error) => tracing::warn!(%error, "the upkeep failed, and is repeated later"),
         }

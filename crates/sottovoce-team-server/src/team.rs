@@ -22,6 +22,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sottovoce::{Clock, SystemClock};
 use sottovoce_remote::Remote;
+use tokio::sync::Mutex;
 
 use crate::database::{Database, Outcome, Row, Step, Value};
 use crate::error::{Error, Result};
@@ -72,6 +73,8 @@ pub struct Team {
     clock: Arc<dyn Clock>,
     quotas: Quotas,
     lookups: Arc<Lookups>,
+    /// Who may rewrite packs next, and who does.
+    rewriting: Arc<(Mutex<()>, Mutex<()>)>,
 }
 
 impl Team {
@@ -83,6 +86,7 @@ impl Team {
             clock: Arc::new(SystemClock),
             quotas: Quotas::default(),
             lookups: Arc::default(),
+            rewriting: Arc::default(),
         }
     }
 

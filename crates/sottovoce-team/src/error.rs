@@ -60,7 +60,17 @@ impl TeamError {
     /// What to do about it.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Sync(error) => return error.help(),
+            // What a server of a team says no to is not what a folder or a bucket lacks.
+            Self::Sync(error) => match error.of_remote() {
+                Some(ErrorKind::NoContainer) => {
+                    "ask for a new link: each lets in one member, once, and expires"
+                }
+                Some(ErrorKind::Refused) => "ask an owner or an administrator of the team",
+                Some(ErrorKind::Other) => {
+                    "change what is in the way, such as by inviting another owner first, or ask who runs the server"
+                }
+                _ => return error.help(),
+            },
             Self::NoTeam => "join one with a member's link, or begin one with that of a server",
             Self::SeveralTeams => "name one of them",
             Self::InvalidLink { .. } => "ask for the link again",

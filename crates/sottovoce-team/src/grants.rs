@@ -141,6 +141,11 @@ impl Teams {
         // The keys come first: whatever interrupts this, nothing more is sealed with keys that the member has.
         let before = state.clone();
         let scopes = state.renew_keys(id, &concerned)?;
+        if scope.is_none()
+            && let Some(team) = state.teams.get_mut(&id)
+        {
+            team.removed.insert(out);
+        }
         state.write(&root).await?;
         let path = match (scope, concerned.first()) {
             (None, _) => Some(format!("{}/members/{out}", team_path(id))),

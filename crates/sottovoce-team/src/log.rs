@@ -2,7 +2,7 @@
 
 pub(crate) mod artifact;
 pub(crate) mod contents;
-mod pull;
+pub(crate) mod pull;
 mod push;
 mod settings;
 pub(crate) mod withheld;

@@ -59,7 +59,13 @@ impl Teams {
         };
         let (root, mut state, _lock) = self.locked().await?;
         let server = self.server(&link.address, Some(operator.clone()))?;
-        let new: NewMember = server.create("/api/v1/orgs", &CreateOrganisation::default()).await?;
+        let new = server.create("/api/v1/orgs", &CreateOrganisation::default()).await;
+        let new: NewMember = new.map_err(|error| match error {
+            TeamError::NotAMember { .. } => TeamError::InvalidLink {
+                reason: "the server has another one now; it shows it when it starts",
+            },
+            error => error,
+        })?;
         let org = new.org;
         let member = membership(&link.address, team, called, new_key()?, new);
         state.teams.insert(org, member);
@@ -237,6 +243,7 @@ fn membership(address: &str, name: &str, called: &str, key: Secret, new: NewMemb
         conversations: Default::default(),
         synced_at: None,
         without_key: Default::default(),
+        removed: Default::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sottovoce::exchange::{Origin, Position, Sharing};
 use sottovoce::{FileConversationStore, Scope};
 use sottovoce_sync::{SyncError, SyncResult, read_state, write_state};
-use sottovoce_team_api::{Id, Level, Rid, Secret};
+use sottovoce_team_api::{Conversation, Id, Level, Rid, Secret};
 
 use crate::error::{TeamError, TeamResult};
 use crate::log::contents::{ArtifactPieces, new_key};
@@ -48,6 +48,9 @@ pub(crate) struct Membership {
     /// Conversations that were granted, and whose keys are not here.
     #[serde(default)]
     pub(crate) without_key: BTreeSet<Id>,
+    /// The members that this store has shut out.
+    #[serde(default)]
+    pub(crate) removed: BTreeSet<Id>,
 }
 
 /// A shared conversation.
@@ -63,6 +66,13 @@ pub(crate) struct Shared {
     /// The last position that was read, and the last one that the server told of.
     pub(crate) read: u64,
     pub(crate) last: u64,
+    /// Which record is at the position that was read, and when the server stored it. If another one is there, the server was put
+    /// back to an older state, and its positions were given anew.
+    #[serde(default)]
+    pub(crate) at: Option<(Rid, Timestamp)>,
+    /// How many exchanges in a row have found that records are missing.
+    #[serde(default)]
+    pub(crate) lacking: u32,
     pub(crate) seen: Seen,
     /// Where a record was that no key opens, and what had been seen before it: it is read again once there is a new key.
     #[serde(default)]
@@ -86,6 +96,9 @@ pub(crate) struct Own {
     pub(crate) n: u64,
     /// How many of these numbers belong to no record of the log: the server had those records already.
     pub(crate) void: u64,
+    /// The position and the name of the last record that was appended, until it is read back.
+    #[serde(default)]
+    pub(crate) appended: Option<(u64, Rid)>,
     /// Where the conversation was when everything of it was appended.
     pub(crate) position: Position,
     /// The last number that was looked at, and the identity of its message, if it had one.
@@ -96,6 +109,9 @@ pub(crate) struct Own {
     pub(crate) heard: BTreeSet<Origin>,
     /// The forgotten messages that the others know of.
     pub(crate) forgotten: BTreeSet<Origin>,
+    /// Those that they knew of before everything was read again. What the log does not say any more is told again.
+    #[serde(default)]
+    pub(crate) untold: BTreeSet<Origin>,
     /// The highest number of the conversation when it was last forgotten completely.
     pub(crate) removed: Option<u64>,
 }
@@ -119,17 +135,21 @@ impl Shared {
             level: Some(Level::Read),
             read: 0,
             last: 0,
+            at: None,
+            lacking: 0,
             seen: Seen::default(),
             unopened: None,
             own: Own {
                 writer,
                 n: 0,
                 void: 0,
+                appended: None,
                 position: Position::default(),
                 seq: 0,
                 origin: None,
                 heard: BTreeSet::new(),
                 forgotten: BTreeSet::new(),
+                untold: BTreeSet::new(),
                 removed,
             },
             settings: BTreeMap::new(),
@@ -142,12 +162,37 @@ impl Shared {
         self.scope.parse().map_err(|_| SyncError::State { reason: "a scope in it is none" })
     }
 
-    /// Whether nothing is new on either side and nothing is wrong: the server's last position and the conversation's are those of
-    /// before.
-    pub(crate) fn is_exchanged(&self, last: u64, position: Position) -> bool {
+    /// Whether nothing is new on either side and nothing is wrong: the server's last record and the conversation's position are
+    /// those of before.
+    pub(crate) fn is_exchanged(&self, listed: &Conversation, position: Position) -> bool {
         let is_told = self.own.void <= self.seen.void(self.own.writer);
         let is_whole = self.unopened.is_none() && self.seen.is_whole();
-        last == self.read && position == self.own.position && is_told && is_whole
+        let is_read = listed.last == self.read
+            && (self.read == 0 || self.at.is_some_and(|(_, at)| at == listed.changed));
+        let is_read = is_read && self.own.appended.is_none();
+        is_read && position == self.own.position && is_told && is_whole
+    }
+
+    /// Has everything read again, and appended that the log then lacks.
+    pub(crate) fn begin_again(&mut self) {
+        (self.read, self.at, self.unopened, self.seen) = (0, None, None, Seen::default());
+        let own = &mut self.own;
+        (own.seq, own.origin, own.position) = (0, None, Position::default());
+        own.appended = None;
+        own.heard.clear();
+        own.untold.append(&mut own.forgotten);
+    }
+
+    /// Begins again with a log that has lost records: what is here is newer than what it has.
+    pub(crate) fn begin_again_newer(&mut self) {
+        self.begin_again();
+        // No value has this digest, so that each value here counts as changed.
+        self.settings.values_mut().for_each(|known| known.digest.clear());
+    }
+
+    /// Has a record read again, and all after it.
+    pub(crate) fn read_again(&mut self, at: u64, seen: Seen) {
+        (self.read, self.at, self.seen) = (at.saturating_sub(1), None, seen);
     }
 
     pub(crate) fn may(&self, level: Level) -> bool {
@@ -160,7 +205,7 @@ impl Shared {
             if !self.keys.iter().any(|known| known.as_bytes() == key.as_bytes()) {
                 self.keys.push(key);
                 if let Some((at, seen)) = self.unopened.take() {
-                    (self.read, self.seen) = (at.saturating_sub(1), seen);
+                    self.read_again(at, seen);
                 }
             }
         }

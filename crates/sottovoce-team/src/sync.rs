@@ -12,6 +12,7 @@ use sottovoce_team_api::{Conversation, ConversationList, CreateToken, Id, Level,
 
 use crate::error::{TeamError, TeamResult};
 use crate::log::contents::Keys;
+use crate::log::pull::OLDER;
 use crate::log::{Log, note_problem};
 use crate::server::{Server, is_absent, is_refused, list_path, team_path};
 use crate::state::{Membership, Shared, State};
@@ -56,6 +57,18 @@ impl Teams {
         failed.map_or(Ok(report), Err)
     }
 
+    /// Has the next exchange read everything again that the servers have, and append what they lack. What is here stays.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn begin_again(&self) -> TeamResult<()> {
+        let (root, mut state, _lock) = self.locked().await?;
+        for team in state.teams.values_mut() {
+            team.conversations.values_mut().for_each(Shared::begin_again);
+        }
+        Ok(state.write(&root).await?)
+    }
+
     async fn sync_team(
         &self,
         root: &FileConversationStore,
@@ -74,6 +87,15 @@ impl Teams {
             self.sync_conversation(root, state, (&server, id), listed, report, progress).await?;
         }
         if let Some(team) = state.teams.get_mut(&id) {
+            if report.problems.iter().any(is_older) {
+                // The members that were shut out since are back.
+                for out in &team.removed {
+                    let deleted = server.delete(&format!("{}/members/{out}", team_path(id))).await;
+                    if !matches!(&deleted, Err(error) if is_refused(error)) {
+                        deleted?;
+                    }
+                }
+            }
             team.synced_at = Some(self.now());
         }
         state.write(root).await?;
@@ -98,13 +120,14 @@ impl Teams {
         }
         let (device, called) = (team.device, team.called.clone());
         let exchange = Exchange::new(self.open(&shared.scope()?).await?);
-        if shared.is_exchanged(listed.last, exchange.position().await?) {
+        if shared.is_exchanged(listed, exchange.position().await?) {
             return Ok(());
         }
         let keys = Keys::new(listed.id, &shared.keys)?;
         let (team, id, keys, exchange) = (team_id, listed.id, &keys, &exchange);
         let log = Log { server, team, id, device, keys, exchange };
         let mut has_pushed = false;
+        log.ask_again(&mut shared).await;
         loop {
             let is_more = match log.pull(&mut shared, report, progress).await {
                 Ok(is_more) => is_more,
@@ -160,6 +183,11 @@ impl Teams {
         state.write(root).await?;
         server.delete(&format!("{tokens}/{old}")).await
     }
+}
+
+/// Whether it tells that a server was put back to an older state.
+fn is_older(problem: &Problem) -> bool {
+    matches!(problem, Problem::Unusable { reason: OLDER, .. })
 }
 
 /// Appends what is new here, and first that the conversation was forgotten completely, if it was.

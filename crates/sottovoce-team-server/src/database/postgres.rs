@@ -28,7 +28,8 @@ WITH given AS (
 ), sums AS (
   SELECT count(*) AS n, coalesce(sum(length(sealed)), 0) AS bytes FROM new
 ), moved AS (
-  UPDATE conversation SET last = last + (SELECT n FROM sums), bytes = bytes + (SELECT bytes FROM sums)
+  UPDATE conversation SET last = last + (SELECT n FROM sums), bytes = bytes + (SELECT bytes FROM sums),
+    changed = CASE WHEN (SELECT n FROM sums) > 0 THEN $6 ELSE changed END
   WHERE id = $1 AND EXISTS (
     SELECT 1 FROM token t JOIN grant_ g ON g.member = t.member
     WHERE t.sha256 = $8 AND t.expires > $6 AND g.conversation = $1 AND g.level >= $9

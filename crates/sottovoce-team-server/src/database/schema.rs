@@ -6,7 +6,7 @@
 pub(super) const LOCK: i64 = 0x736f_7474_6f76_6f63;
 
 /// What turns version `n` into version `n + 1`.
-pub(super) const MIGRATIONS: [&[Change]; 2] = [
+pub(super) const MIGRATIONS: [&[Change]; 3] = [
     &[
         Change::Both(
             "\
@@ -71,6 +71,15 @@ CREATE TABLE pack (conversation bytea NOT NULL REFERENCES conversation(id) ON DE
  dirty smallint NOT NULL, PRIMARY KEY (conversation, first));
 CREATE INDEX pack_dirty ON pack(conversation) WHERE dirty = 1;
 CREATE TABLE doomed (object bytea PRIMARY KEY, due bigint NOT NULL)",
+    )],
+    // When the last record was appended: members notice by it that other records have its positions now.
+    &[Change::Both(
+        "\
+ALTER TABLE conversation ADD COLUMN changed bigint NOT NULL DEFAULT 0;
+UPDATE conversation SET changed = coalesce((\
+ SELECT r.at FROM record r WHERE r.conversation = conversation.id AND r.pos = conversation.last), created);
+CREATE TABLE upkeep (due bigint NOT NULL);
+INSERT INTO upkeep VALUES (0)",
     )],
 ];
 

@@ -217,9 +217,10 @@ fn append(transaction: &Transaction<'_>, batch: &RecordBatch) -> Result<Option<P
         positions.push(last);
     }
     if last > before {
-        let update = "UPDATE conversation SET last = ?2, bytes = bytes + ?3 WHERE id = ?1";
+        let update =
+            "UPDATE conversation SET last = ?2, bytes = bytes + ?3, changed = ?4 WHERE id = ?1";
         let mut update = transaction.prepare(update).map_err(failed)?;
-        update.execute(params![conversation, last, bytes]).map_err(failed)?;
+        update.execute(params![conversation, last, bytes, batch.at]).map_err(failed)?;
     }
     Ok(Some(Positions { positions, last }))
 }

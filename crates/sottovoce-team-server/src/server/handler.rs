@@ -1,12 +1,13 @@
 //! Answers requests: finds the route, the caller and the limits, and turns errors into answers
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use sottovoce_net::{Body, Client, OPEN_METRICS, bearer, lock, same};
+use sottovoce_net::{Body, Client, OPEN_METRICS, bearer, same};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -31,8 +32,8 @@ pub(super) struct Handler {
     pub(super) rates: Rates,
     pub(super) metrics: Metrics,
     pub(super) watch: Watch,
-    /// When the database last answered a question about health.
-    healthy: Mutex<Option<Instant>>,
+    /// When the database was last asked about health, and whether it answered.
+    healthy: Mutex<Option<(Instant, bool)>>,
     /// Cancelled when the server ends.
     pub(super) stop: CancellationToken,
 }
@@ -86,7 +87,7 @@ impl Handler {
         request: Request<Incoming>,
         client: &Client,
     ) -> Result<Response<Body>> {
-        let peer = client.address();
+        let peer = self.peer(request.headers(), client);
         match operation {
             Operation::Health => self.health().await,
             Operation::Description => Ok(whole("application/json", DESCRIPTION)),
@@ -118,6 +119,16 @@ impl Handler {
         }
     }
 
+    /// The address to count, as the proxy in front tells it if there is one.
+    fn peer(&self, headers: &HeaderMap, client: &Client) -> IpAddr {
+        let told = headers.get_all("x-forwarded-for").iter().next_back();
+        // The proxy adds the last one. What comes before may be of the client's own making.
+        let told = told.filter(|_| self.rates.limits().is_behind_proxy);
+        let last =
+            told.and_then(|told| told.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+        last.unwrap_or_else(|| client.address())
+    }
+
     /// Who asks. What is asked without a valid token is counted by address.
     async fn caller(&self, headers: &HeaderMap, ids: Ids, peer: IpAddr) -> Result<Caller> {
         let found = match token(headers) {
@@ -147,11 +158,14 @@ impl Handler {
         let state = match self.stop.is_cancelled() {
             true => "stopping",
             false => {
-                // Anybody may ask, and the database is asked once a second.
-                let known = *lock(&self.healthy);
-                if known.is_none_or(|at| at.elapsed() > Duration::from_secs(1)) {
-                    self.team.is_empty().await?;
-                    *lock(&self.healthy) = Some(Instant::now());
+                // Anybody may ask, and the database is asked once a second, whatever it says.
+                let mut known = self.healthy.lock().await;
+                if known.is_none_or(|(at, _)| at.elapsed() > Duration::from_secs(1)) {
+                    let is_healthy = self.team.is_empty().await.is_ok();
+                    *known = Some((Instant::now(), is_healthy));
+                }
+                if known.is_none_or(|(_, is_healthy)| !is_healthy) {
+                    return Err(Error::Unavailable);
                 }
                 "ready"
             }

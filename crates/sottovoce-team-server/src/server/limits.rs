@@ -30,6 +30,8 @@ pub struct Limits {
     pub org_requests: Rate,
     /// Requests without a valid token from one address: 5 a second, 50 at once.
     pub strangers: Rate,
+    /// Whether all requests come from a proxy, whose header `X-Forwarded-For` ends with the address that asks: no.
+    pub is_behind_proxy: bool,
 }
 
 impl Default for Limits {
@@ -46,6 +48,7 @@ impl Default for Limits {
             member_bytes: Rate { per_second: f64::from(2 << 20), burst: f64::from(1 << 30) },
             org_requests: Rate { per_second: 1_000.0, burst: 5_000.0 },
             strangers: Rate { per_second: 5.0, burst: 50.0 },
+            is_behind_proxy: false,
         }
     }
 }

@@ -11,17 +11,16 @@ use crate::team::text::{Stored, id};
 use crate::team::{Team, must, step, time, values};
 
 const HAS_ROOM: &str = "SELECT 1 WHERE (SELECT count(*) FROM conversation WHERE org = $1) < $2";
-const CREATE: &str =
-    "INSERT INTO conversation (id, org, created, last, bytes) VALUES ($1, $2, $3, 0, 0)";
+const CREATE: &str = "INSERT INTO conversation (id, org, created, changed, last, bytes) VALUES ($1, $2, $3, $3, 0, 0)";
 const GRANT: &str = "INSERT INTO grant_ (conversation, member, level) VALUES ($1, $2, $3)";
 const LIST_GRANTED: &str = concat!(
-    "SELECT c.id, c.last, c.bytes, c.created, g.level FROM grant_ g JOIN conversation c ON c.id = g.conversation \
+    "SELECT c.id, c.last, c.bytes, c.created, g.level, c.changed FROM grant_ g JOIN conversation c ON c.id = g.conversation \
      WHERE g.member = $6 AND ",
     permitted!(),
     " ORDER BY c.id"
 );
 const LIST_ALL: &str = concat!(
-    "SELECT c.id, c.last, c.bytes, c.created, g.level FROM conversation c \
+    "SELECT c.id, c.last, c.bytes, c.created, g.level, c.changed FROM conversation c \
      LEFT JOIN grant_ g ON g.conversation = c.id AND g.member = $6 WHERE c.org = $7 AND ",
     permitted!(),
     " ORDER BY c.id"
@@ -69,6 +68,7 @@ impl Team {
         for conversation in &conversations {
             hash.update(conversation.id.as_bytes());
             hash.update(conversation.last.to_be_bytes());
+            hash.update(conversation.changed.as_millisecond().to_be_bytes());
             hash.update([conversation.level.map_or(0, |level| level.number() as u8)]);
         }
         let seen = hash.finalize().get(..16).and_then(Id::from_slice).unwrap_or(Id::new([0; 16]));
@@ -97,6 +97,7 @@ fn conversation(row: &Row) -> Result<Conversation> {
         last: row.int(1).unsigned_abs(),
         bytes: row.int(2).unsigned_abs(),
         created: time(row.int(3)),
+        changed: time(row.int(5)),
         level: row.maybe_int(4).and_then(Level::from_number),
     })
 }

@@ -22,7 +22,8 @@ const SWEEP: i64 = 1_000;
 const DOOM: &str = "INSERT INTO doomed (object, due) VALUES ($1, $2)";
 /// One that a sweep has claimed is lost.
 const KEEP: &str = "DELETE FROM doomed WHERE object = $1 AND due > 0 RETURNING object";
-const DUE: &str = "SELECT object FROM doomed WHERE due <= $1 ORDER BY due LIMIT $2";
+/// Those that could not be deleted before come last.
+const DUE: &str = "SELECT object FROM doomed WHERE due <= $1 ORDER BY due = 0, due LIMIT $2";
 const CLAIM: &str = "UPDATE doomed SET due = 0 WHERE object = $1 AND due <= $2 RETURNING object";
 const GONE: &str = "DELETE FROM doomed WHERE object = $1 AND due = 0";
 
@@ -52,17 +53,25 @@ impl Team {
     /// Deletes objects that nothing refers to. Returns how many.
     pub(super) async fn sweep(&self) -> Result<u64> {
         let now = self.now();
-        let mut swept = 0;
+        let (mut swept, mut failed) = (0, Ok(()));
         for row in self.rows(DUE, values![now, SWEEP]).await? {
             let object: Id = id(&row, 0)?;
             if self.rows(CLAIM, values![object, now]).await?.is_empty() {
                 continue;
             }
-            self.objects.delete(&name(object)).await?;
+            match self.objects.delete(&name(object)).await {
+                Ok(()) => {}
+                // The store cannot be reached: the others fail too.
+                Err(error) if error.is_transient() => return Err(error.into()),
+                Err(error) => {
+                    failed = Err(error.into());
+                    continue;
+                }
+            }
             self.rows(GONE, values![object]).await?;
             swept += 1;
         }
-        Ok(swept)
+        failed.map(|()| swept)
     }
 
     /// Deletes what has just become due. What fails is left to the upkeep.

@@ -21,7 +21,8 @@ const MAGIC: &[u8] = b"SVPACK1\n";
 /// The most records and bytes of a pack, and the fewest records that are worth one.
 const MAX_ROWS: i64 = 1_000;
 const MAX_BYTES: i64 = 4 << 20;
-const MIN_ROWS: usize = 100;
+pub(super) const MIN_ROWS: usize = 100;
+pub(super) const MIN_BYTES: i64 = MAX_BYTES / 4;
 
 const FIND: &str = "\
 SELECT object, digest, first, last FROM pack WHERE conversation = $1 AND last >= $2 AND first <= $3 ORDER BY first";
@@ -39,8 +40,8 @@ const MARK: &str = "\
 UPDATE pack SET dirty = 1 WHERE conversation = $1 AND first = $2 AND \
 (SELECT count(*) FROM record WHERE conversation = $1 AND pos >= $2 AND pos <= $3 AND size > 0) < $4";
 const TAKE_OUT: &str = "UPDATE record SET sealed = NULL WHERE conversation = $1 AND pos >= $2 AND pos <= $3 AND size > 0";
-const DIRTY: &str =
-    "SELECT conversation, first, last, object, digest FROM pack WHERE dirty = 1 LIMIT 100";
+const DIRTY: &str = "SELECT conversation, first, last, object, digest FROM pack WHERE dirty = 1 AND (conversation, first) > ($1, $2) \
+     ORDER BY conversation, first LIMIT 100";
 const PACKED: &str =
     "SELECT pos FROM record WHERE conversation = $1 AND pos >= $2 AND pos <= $3 AND sealed IS NULL";
 const REPLACE: &str = "\
@@ -80,7 +81,7 @@ impl Team {
             rows.iter_mut().filter_map(|row| Some((row.int(0), Bytes::from(row.take(1)?))));
         let sealed: Vec<_> = sealed.filter(|(_, sealed)| !sealed.is_empty()).collect();
         let bytes: usize = sealed.iter().map(|(_, sealed)| sealed.len()).sum();
-        if !is_full && (bytes as i64) < MAX_BYTES / 4 {
+        if !is_full && (bytes as i64) < MIN_BYTES {
             return Ok(0);
         }
         let count = sealed.len();
@@ -104,40 +105,46 @@ impl Team {
 
     /// Rewrites packs without the records that were forgotten. Returns how many packs.
     pub(super) async fn rewrite_packs(&self) -> Result<u64> {
-        let mut rewritten = 0;
-        for pack in self.rows(DIRTY, Vec::new()).await? {
-            let (conversation, first, last): (Id, _, _) = (id(&pack, 0)?, pack.int(1), pack.int(2));
-            let old = object(&pack, 3)?;
-            let Some(bytes) = self.read_object(&old).await? else {
-                // Another server has rewritten it, or it is lost, which whoever reads it is told.
-                continue;
-            };
-            let rows = self.rows(PACKED, values![conversation, first, last]).await?;
-            let mut contents = decode(&bytes)?;
-            let kept: Vec<_> = rows
-                .iter()
-                .filter_map(|row| Some((row.int(0), contents.remove(&row.int(0))?)))
-                .collect();
-            let count = kept.len() as i64;
-            let new = self.write_object(encode(kept)).await?;
-            let busy = || Error::Busy;
-            let replaced = self
-                .run(vec![
-                    must(HOLD, values![conversation], busy()),
-                    keep(new.id),
-                    // Nothing was forgotten since its rows were read.
-                    must(STILL, values![conversation, first, last, count], busy()),
-                    must(REPLACE, values![conversation, first, old.id, new.id, new.digest], busy()),
-                    doom(old.id, self.now()),
-                ])
-                .await;
-            match replaced {
-                Ok(_) => rewritten += 1,
-                Err(Error::Busy) => {}
-                Err(error) => return Err(error),
+        let (mut rewritten, mut after) = (0, (Vec::new(), 0));
+        loop {
+            let packs = self.rows(DIRTY, values![after.0, after.1]).await?;
+            let Some(last) = packs.last() else { return Ok(rewritten) };
+            after = (last.bytes(0).unwrap_or_default().to_vec(), last.int(1));
+            for pack in &packs {
+                match self.rewrite_pack(pack).await {
+                    Ok(()) => rewritten += 1,
+                    // It has just changed, and its turn comes again; or it is lost, which whoever reads it is told.
+                    Err(Error::Busy | Error::Damaged { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
-        Ok(rewritten)
+    }
+
+    async fn rewrite_pack(&self, pack: &Row) -> Result<()> {
+        let (conversation, first, last): (Id, _, _) = (id(pack, 0)?, pack.int(1), pack.int(2));
+        let old = object(pack, 3)?;
+        // Another server may have rewritten it.
+        let bytes = self.read_object(&old).await?.ok_or(Error::Busy)?;
+        let rows = self.rows(PACKED, values![conversation, first, last]).await?;
+        let mut contents = decode(&bytes)?;
+        let kept: Vec<_> = rows
+            .iter()
+            .filter_map(|row| Some((row.int(0), contents.remove(&row.int(0))?)))
+            .collect();
+        let count = kept.len() as i64;
+        let new = self.write_object(encode(kept)).await?;
+        let busy = || Error::Busy;
+        self.run(vec![
+            must(HOLD, values![conversation], busy()),
+            keep(new.id),
+            // Nothing was forgotten since its rows were read.
+            must(STILL, values![conversation, first, last, count], busy()),
+            must(REPLACE, values![conversation, first, old.id, new.id, new.digest], busy()),
+            doom(old.id, self.now()),
+        ])
+        .await
+        .map(drop)
     }
 }
 

@@ -1,18 +1,30 @@
 //! Upkeep: what a server does from time to time
 
-use crate::api::Id;
+use std::time::Duration;
+
+use crate::api::{Id, Role};
 use crate::error::Result;
-use crate::team::text::id;
+use crate::team::pack::{MIN_BYTES, MIN_ROWS};
+use crate::team::text::{Stored, id};
 use crate::team::{Team, values};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Conversations with records that are in no pack. A short tail is never packed.
+/// Of the next conversations, those whose first record that is in no pack is old enough, without reading contents. `$3` is the
+/// fewest records that are worth a pack, unless they have many bytes.
 const CANDIDATES: &str = "\
-SELECT c.id FROM conversation c WHERE c.id > $1 AND \
-c.last - (SELECT coalesce(max(p.last), 0) FROM pack p WHERE p.conversation = c.id) > 0 ORDER BY c.id LIMIT 1000";
-const EXPIRED: [&str; 2] =
-    ["DELETE FROM token WHERE expires <= $1", "DELETE FROM invitation WHERE expires <= $1"];
+SELECT x.id, CASE WHEN x.last > x.packed AND (x.last - x.packed >= $3 OR x.bytes >= $4) AND \
+ (SELECT r.at FROM record r WHERE r.conversation = x.id AND r.pos = x.packed + 1) < $2 THEN 1 ELSE 0 END FROM (\
+ SELECT c.id, c.last, c.bytes, (SELECT coalesce(max(p.last), 0) FROM pack p WHERE p.conversation = c.id) AS packed \
+ FROM conversation c WHERE c.id > $1 ORDER BY c.id LIMIT 1000\
+) x ORDER BY x.id";
+const TURN: &str = "UPDATE upkeep SET due = $2 WHERE due <= $1 OR due > $2 RETURNING due";
+/// The token of an owner stays, so that the operator can let its device in again.
+const EXPIRED: &str = "\
+DELETE FROM token WHERE expires <= $1 AND NOT EXISTS (SELECT 1 FROM member m WHERE m.id = token.member AND m.role = $2)";
+const EXPIRED_INVITATIONS: &str = "DELETE FROM invitation WHERE expires <= $1";
+const RENEW_OWNERS: &str = "\
+UPDATE token SET expires = $2 WHERE expires <= $1 AND member IN (SELECT id FROM member WHERE role = $3) RETURNING id";
 
 /// What an upkeep did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,18 +46,18 @@ impl Team {
     /// Those of the database and of the object store.
     pub async fn upkeep(&self) -> Result<UpkeepReport> {
         let now = self.now();
-        for sql in EXPIRED {
-            self.rows(sql, values![now]).await?;
-        }
+        self.rows(EXPIRED, values![now, Role::Owner.number()]).await?;
+        self.rows(EXPIRED_INVITATIONS, values![now]).await?;
         let mut report =
             UpkeepReport { rewritten: self.rewrite_packs().await?, ..UpkeepReport::default() };
         let before = now.saturating_sub(i64::from(self.quotas.pack_after_days).saturating_mul(DAY));
         let mut after = Vec::new();
         loop {
-            let rows = self.rows(CANDIDATES, values![after]).await?;
+            let size = values![after, before, MIN_ROWS as i64, MIN_BYTES];
+            let rows = self.rows(CANDIDATES, size).await?;
             let Some(last) = rows.last() else { break };
             after = last.bytes(0).unwrap_or_default().to_vec();
-            for row in &rows {
+            for row in rows.iter().filter(|row| row.int(1) == 1) {
                 let conversation: Id = id(row, 0)?;
                 loop {
                     let packed = self.pack(conversation, before).await?;
@@ -61,8 +73,34 @@ impl Team {
         Ok(report)
     }
 
+    /// Whether it is this process's turn, if several serve one database: one of them does the upkeep, this often.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn takes_upkeep(&self, every: Duration) -> Result<bool> {
+        // A little earlier, so that the same process does not come too early for itself.
+        let next = self.now().saturating_add((every.as_millis() * 9 / 10) as i64);
+        Ok(!self.rows(TURN, values![self.now(), next]).await?.is_empty())
+    }
+
+    /// Lets the devices of owners in again whose tokens have expired, for a week, in which they get new ones. Returns how many. A team
+    /// whose only owner was away for too long can be reached by nobody else.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn renew_owners(&self) -> Result<usize> {
+        let now = self.now();
+        let values = values![now, now.saturating_add(7 * DAY), Role::Owner.number()];
+        Ok(self.rows(RENEW_OWNERS, values).await?.len())
+    }
+
     /// Rewrites the packs of what has just been forgotten. What fails is left to the next upkeep.
     pub(crate) async fn after_forgetting(&self) {
+        // One at a time, and one that waits: it sees what was forgotten before it began.
+        let (next, turn) = &*self.rewriting;
+        let Ok(waiting) = next.try_lock() else { return };
+        let _turn = turn.lock().await;
+        drop(waiting);
         match self.rewrite_packs().await {
             Ok(0) => {}
             Ok(_) => self.sweep_some().await,

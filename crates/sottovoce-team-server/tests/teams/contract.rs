@@ -229,14 +229,20 @@ async fn the_tables_of_the_version_before_are_brought_up_to_date() {
         // As the version before left them.
         let database = with_conversation(&engine).await;
         database.append(&batch([1, 2]), &[]).await.unwrap();
-        for undo in ["DROP TABLE artifact", "DROP TABLE pack", "DROP TABLE doomed"] {
+        for undo in [
+            "DROP TABLE artifact",
+            "DROP TABLE pack",
+            "DROP TABLE doomed",
+            "DROP TABLE upkeep",
+            "ALTER TABLE conversation DROP COLUMN changed",
+        ] {
             database
                 .transact(vec![step(undo, Vec::new()), step("SELECT 1", Vec::new())])
                 .await
                 .unwrap();
         }
         database
-            .transact(vec![step("DELETE FROM schema_version WHERE version = 2", Vec::new())])
+            .transact(vec![step("DELETE FROM schema_version WHERE version > 1", Vec::new())])
             .await
             .unwrap();
         drop(database);
@@ -245,10 +251,12 @@ async fn the_tables_of_the_version_before_are_brought_up_to_date() {
         for database in [one, two, three] {
             assert!(rows(&*database, "SELECT object FROM doomed", Vec::new()).await.is_empty());
             assert_eq!(rows(&*database, "SELECT pos FROM record", Vec::new()).await.len(), 2);
+            let changed = rows(&*database, "SELECT changed FROM conversation", Vec::new()).await;
+            assert_eq!(changed[0].int(0), 5, "when the last record was appended");
             let versions =
                 rows(&*database, "SELECT version FROM schema_version ORDER BY version", Vec::new())
                     .await;
-            assert_eq!(versions.iter().map(|row| row.int(0)).collect::<Vec<_>>(), [1, 2]);
+            assert_eq!(versions.iter().map(|row| row.int(0)).collect::<Vec<_>>(), [1, 2, 3]);
         }
     }
 }

@@ -301,3 +301,31 @@ async fn bodies_and_unread_answers_take_no_more_memory_than_is_allowed_and_no_ti
     hostile.unfinished(&head("POST", &format!("{path}/messages")), 40, MAX_BODY - 1).await;
     hostile.unfinished(&head("PUT", &artifact), 40, MAX_ARTIFACT - 1).await;
 }
+
+#[tokio::test]
+async fn behind_a_proxy_one_who_guesses_does_not_use_up_what_others_may() {
+    for engine in engines().await {
+        let mut setup = Setup::new(engine);
+        setup.limits.strangers = Rate { per_second: 0.1, burst: 3.0 };
+        setup.limits.is_behind_proxy = true;
+        let (server, _owner) = setup.start_with_owner().await;
+        let guess = async |forwarded: &str| {
+            let mut connection = Connection::open(server.address).await.unwrap();
+            let secret = sottovoce_team_server::api::Secret::random().unwrap();
+            let body = json!({ "invitation": secret.reveal().to_string() }).to_string();
+            let head = format!(
+                "POST /api/v1/invitations/accept HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {forwarded}\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            connection.send(format!("{head}{body}").as_bytes()).await.unwrap();
+            connection.answer().await.unwrap().status
+        };
+        let mut statuses = Vec::new();
+        for n in 0..5 {
+            // What a client says of itself comes before what the proxy adds.
+            statuses.push(guess(&format!("10.0.0.{n}, 192.0.2.1")).await);
+        }
+        assert_eq!(statuses, [404, 404, 404, 429, 429]);
+        assert_eq!(guess("192.0.2.2").await, 404);
+    }
+}

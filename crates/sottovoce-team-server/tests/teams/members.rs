@@ -315,3 +315,20 @@ async fn members_revoke_their_own_tokens_and_administrators_those_of_others() {
         assert_eq!(admin.get("").await.status, 401);
     }
 }
+
+#[tokio::test]
+async fn an_only_owner_who_was_away_for_too_long_is_let_in_again_and_nobody_else_is() {
+    for engine in engines().await {
+        let setup = Setup::new(engine);
+        let (server, owner) = setup.start_with_owner().await;
+        let member = owner.invite("member", json!([])).await;
+        setup.clock.advance(SignedDuration::from_hours(24 * 91));
+        server.team.upkeep().await.unwrap();
+        assert_eq!((owner.get("").await.status, member.get("").await.status), (401, 401));
+        assert_eq!(server.team.renew_owners().await.unwrap(), 1);
+        assert_eq!((owner.get("").await.status, member.get("").await.status), (200, 401));
+        assert_eq!(owner.post("tokens", json!({ "same_device": true })).await.status, 201);
+        setup.clock.advance(SignedDuration::from_hours(24 * 8));
+        assert_eq!(owner.get("").await.status, 401);
+    }
+}

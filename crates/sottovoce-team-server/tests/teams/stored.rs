@@ -186,3 +186,20 @@ async fn what_was_written_in_vain_is_deleted_and_nothing_else() {
         assert_eq!(owner.get(&path).await.text(), "\"twice\"");
     }
 }
+
+#[tokio::test]
+async fn one_of_several_servers_does_the_upkeep_and_another_one_the_next() {
+    for (engine, remote) in stores().await {
+        let (setup, one, _owner) = start(engine, &remote).await;
+        let two = setup.start().await;
+        let hour = std::time::Duration::from_secs(3_600);
+        assert!(one.team.takes_upkeep(hour).await.unwrap());
+        assert!(!two.team.takes_upkeep(hour).await.unwrap());
+        setup.clock.advance(SignedDuration::from_mins(55));
+        assert!(two.team.takes_upkeep(hour).await.unwrap());
+        assert!(!one.team.takes_upkeep(hour).await.unwrap());
+        // A clock that was wrong and is set back stops nothing.
+        setup.clock.advance(SignedDuration::from_hours(-100));
+        assert!(one.team.takes_upkeep(hour).await.unwrap());
+    }
+}

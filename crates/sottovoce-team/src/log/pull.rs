@@ -18,6 +18,10 @@ use crate::state::{Known, Shared};
 /// How many records are stored at a time.
 const STRETCH: usize = 16_384;
 
+/// What is reported of a server that lost what it had.
+pub(crate) const OLDER: &str =
+    "the server has an older state than before; what it lacks is published again";
+
 /// What a stretch of the log says.
 #[derive(Default)]
 struct News {
@@ -26,6 +30,8 @@ struct News {
     set: BTreeMap<String, (Value, Rid)>,
     /// Whether a record of this store was emptied: its number cannot be read any more.
     is_own_emptied: bool,
+    /// Whether a record that this store appended is not where the server said it is.
+    is_own_lost: bool,
 }
 
 impl Log<'_> {
@@ -37,17 +43,30 @@ impl Log<'_> {
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> TeamResult<bool> {
         let (mut news, mut records) = (News::default(), 0);
-        let mut is_more = true;
+        let (mut is_more, mut has_begun_again) = (true, false);
         while is_more && records < STRETCH {
-            let path = format!("{}/changes?after={}", self.path(), shared.read);
+            // The last one that was read comes too: whether it is still the same.
+            let after = shared.read.saturating_sub(1);
+            let path = format!("{}/changes?after={after}", self.path());
             let page: Page = self.server.get(&path).await?;
-            if page.last < shared.read {
-                note_problem(report, shared, "the server has an older state than before");
-                is_more = false;
-                break;
+            let mut listed = page.records.into_iter();
+            if shared.read > 0 {
+                let found = listed.next().filter(|record| record.pos == shared.read);
+                let found = found.map(|record| (record.rid, record.at));
+                if page.last < shared.read || shared.at.is_some() && found != shared.at {
+                    note_problem(report, shared, OLDER);
+                    if has_begun_again {
+                        is_more = false;
+                        break;
+                    }
+                    has_begun_again = true;
+                    shared.begin_again_newer();
+                    continue;
+                }
+                shared.at = found;
             }
             let before = shared.read;
-            for record in page.records {
+            for record in listed {
                 if record.pos != shared.read + 1 {
                     note_problem(report, shared, "the server leaves records out");
                     break;
@@ -58,18 +77,48 @@ impl Log<'_> {
             shared.last = page.last;
             is_more = shared.read < page.last && shared.read > before;
         }
-        let is_own_emptied = news.is_own_emptied;
+        let (is_own_emptied, is_own_lost) = (news.is_own_emptied, news.is_own_lost);
         self.apply(shared, news, report).await?;
         progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
         // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have.
         if is_own_emptied || shared.seen.newest(shared.own.writer) > shared.own.n {
             (shared.own.writer, shared.own.n) = (new_id()?, 0);
         }
+        if is_own_lost || !is_more && shared.own.appended.is_some() {
+            note_problem(report, shared, OLDER);
+            shared.begin_again_newer();
+            return Ok(true);
+        }
         if !is_more {
             shared.own.void = shared.seen.missing(shared.own.writer, shared.own.n);
             note_withheld(shared, report);
         }
         Ok(is_more)
+    }
+
+    /// Has read again what the server served wrongly, once it may be right: a record that did not open as soon as it opens, and
+    /// everything if records are missing, with the next exchange and then ever more rarely.
+    pub(crate) async fn ask_again(&self, shared: &mut Shared) {
+        if let Some((at, seen)) = shared.unopened.clone() {
+            let path = format!("{}/changes?after={}&limit=1", self.path(), at.saturating_sub(1));
+            // What fails here fails again when the log is read.
+            let Ok(Page { records, .. }) = self.server.get(&path).await else { return };
+            let opens = |record: &Record| {
+                let sealed = record.sealed.as_ref();
+                sealed.is_none_or(|text| self.keys.open(record.rid, text.as_bytes()).is_some())
+            };
+            if records.first().is_some_and(opens) {
+                shared.unopened = None;
+                shared.read_again(at, seen);
+            }
+        } else if shared.seen.is_whole() {
+            shared.lacking = 0;
+        } else {
+            shared.lacking += 1;
+            if shared.lacking.is_power_of_two() {
+                shared.begin_again();
+            }
+        }
     }
 
     /// Notes one record.
@@ -80,7 +129,10 @@ impl Log<'_> {
         news: &mut News,
         report: &mut SyncReport,
     ) -> TeamResult<()> {
-        shared.read = record.pos;
+        (shared.read, shared.at) = (record.pos, Some((record.rid, record.at)));
+        if shared.own.appended.is_some_and(|(at, _)| at == record.pos) {
+            news.is_own_lost |= shared.own.appended.take().map(|(_, rid)| rid) != Some(record.rid);
+        }
         let Some(sealed) = record.sealed else {
             shared.seen.note_emptied(record.rid);
             news.is_own_emptied |= record.device == self.device;
@@ -102,6 +154,9 @@ impl Log<'_> {
                 // A message's record has the name that follows from it, so that forgetting it empties that record.
                 if self.keys.rid(message.origin)? != record.rid {
                     note_problem(report, shared, "a record has another message's name");
+                    return Ok(());
+                }
+                if shared.own.untold.contains(&message.origin) {
                     return Ok(());
                 }
                 if writer != shared.own.writer {
@@ -203,6 +258,11 @@ impl Log<'_> {
             }
             if is_changed && !(values::is_deleted_for_ever(&name) && value.is_null()) {
                 // The value here is the newer one. It is appended next, unless both are equal.
+                if let Some(id) = name.strip_prefix(ARTIFACT)
+                    && let Ok(there) = serde_json::from_value::<ArtifactPieces>(value.clone())
+                {
+                    shared.pieces.entry(id.to_owned()).or_insert(there.pieces);
+                }
                 let known =
                     if digest(&name, &value) == now { now } else { known.unwrap_or(null.clone()) };
                 shared.settings.insert(name, Known { digest: known, rid });

@@ -39,7 +39,7 @@ impl Log<'_> {
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> TeamResult<()> {
         let position = self.exchange.position().await?;
-        let mut writing = Writing { log: self, called, batch: Batch::default() };
+        let mut writing = Writing { log: self, called, batch: Batch::default(), published: 0 };
         if position == shared.own.position {
             return writing.end(shared).await;
         }
@@ -93,7 +93,7 @@ impl Log<'_> {
             found.extend(page.records.iter().filter_map(|record| names.remove(&record.rid)));
             after = last;
         }
-        let mut writing = Writing { log: self, called, batch: Batch::default() };
+        let mut writing = Writing { log: self, called, batch: Batch::default(), published: 0 };
         writing.forget(shared, found, report).await?;
         writing.end(shared).await
     }
@@ -104,6 +104,8 @@ struct Writing<'a, 'b> {
     log: &'a Log<'b>,
     called: &'a str,
     batch: Batch,
+    /// How many messages the server did not have before.
+    published: usize,
 }
 
 impl Writing<'_, '_> {
@@ -112,9 +114,12 @@ impl Writing<'_, '_> {
     }
 
     async fn forgotten(&mut self, shared: &mut Shared, report: &mut SyncReport) -> TeamResult<()> {
-        let forgotten = self.exchange().forgotten().await?;
+        let mut forgotten = self.exchange().forgotten().await?;
+        forgotten.extend(shared.own.untold.iter().copied());
         let new = forgotten.difference(&shared.own.forgotten).copied().collect();
-        self.forget(shared, new, report).await
+        self.forget(shared, new, report).await?;
+        shared.own.untold.clear();
+        Ok(())
     }
 
     async fn forget(
@@ -152,17 +157,14 @@ impl Writing<'_, '_> {
                 }
                 let rid = self.log.keys.rid(message.origin)?;
                 let what = What::Said(Box::new(message));
-                match self.add(shared, rid, Kind::Message, Vec::new(), what).await? {
-                    true => report.published += 1,
-                    false => note_problem(
-                        report,
-                        shared,
-                        "a message of a mebibyte or more is too long to be shared; it stays on this device",
-                    ),
+                if !self.add(shared, rid, Kind::Message, Vec::new(), what).await? {
+                    let reason = "a message of a mebibyte or more is too long to be shared; it stays on this device";
+                    note_problem(report, shared, reason);
                 }
-                progress(SyncProgress::Publishing { done: report.published });
+                progress(SyncProgress::Publishing { done: report.published + self.published });
             }
             self.flush(shared).await?;
+            report.published += std::mem::take(&mut self.published);
             shared.own.seq = read_to;
             shared.own.origin = self.exchange().message_origin(read_to).await?;
             if read_to >= last_seq {
@@ -252,8 +254,17 @@ impl Writing<'_, '_> {
             return Ok(());
         }
         let path = format!("{}/messages", self.log.path());
-        let appended: Appended =
-            self.log.server.put(Method::POST, &path, &Append { records }).await?;
+        let request = Append { records };
+        let appended: Appended = self.log.server.put(Method::POST, &path, &request).await?;
+        let positions = request.records.iter().zip(appended.positions);
+        let is_new =
+            |(record, at): &(&NewRecord, u64)| record.kind == Kind::Message && *at > shared.read;
+        self.published += positions.clone().filter(is_new).count();
+        if let Some((record, at)) = positions.last()
+            && at > shared.read
+        {
+            shared.own.appended = Some((at, record.rid));
+        }
         shared.own.n = n;
         shared.last = appended.last.max(shared.last);
         Ok(())

@@ -5,7 +5,7 @@ use sottovoce_team::Level;
 
 use crate::house::{House, PLANS, Person};
 
-/// Changes the records of pages.
+/// Changes the records of pages, of which the first is the last that was read before.
 fn records(
     mut change: impl FnMut(&mut Vec<Value>) + Send + 'static,
 ) -> impl FnMut(&str, &mut Value) + Send + 'static {
@@ -37,7 +37,7 @@ async fn finds(ben: &Person, part: &str) {
 async fn a_changed_record_is_noticed_and_not_taken_and_comes_in_once_it_is_right_again() {
     let (house, _, ben) = pair().await;
     house.proxy.lie(records(|records| {
-        for record in records.iter_mut().skip(1) {
+        for record in records.iter_mut().skip(2) {
             let sealed = record["sealed"].as_str().unwrap().replace('A', "B");
             record["sealed"] = json!(sealed);
         }
@@ -50,7 +50,7 @@ async fn a_changed_record_is_noticed_and_not_taken_and_comes_in_once_it_is_right
 async fn a_record_under_another_records_name_is_noticed_and_not_taken() {
     let (house, _, ben) = pair().await;
     house.proxy.lie(records(|records| {
-        if let [first, second, ..] = records.as_mut_slice() {
+        if let [_, first, second, ..] = records.as_mut_slice() {
             std::mem::swap(&mut first["sealed"], &mut second["sealed"]);
         }
     }));
@@ -63,9 +63,9 @@ async fn a_record_that_is_held_back_is_noticed_also_if_the_positions_have_no_hol
     let (house, anna, ben) = pair().await;
     house.proxy.lie(|_, body| {
         let Some(records) = body.get_mut("records").and_then(Value::as_array_mut) else { return };
-        if records.len() > 1 {
-            records.remove(1);
-            for record in records.iter_mut().skip(1) {
+        if records.len() > 2 {
+            records.remove(2);
+            for record in records.iter_mut().skip(2) {
                 record["pos"] = json!(record["pos"].as_u64().unwrap() - 1);
             }
             body["last"] = json!(body["last"].as_u64().unwrap() - 1);
@@ -132,7 +132,7 @@ async fn an_older_state_is_noticed_and_undoes_nothing() {
 async fn an_emptied_record_is_noticed_unless_a_member_has_forgotten_it() {
     let (house, _, ben) = pair().await;
     house.proxy.lie(records(|records| {
-        if let Some(record) = records.get_mut(1) {
+        if let Some(record) = records.get_mut(2) {
             record.as_object_mut().unwrap().remove("sealed");
         }
     }));
@@ -187,7 +187,7 @@ async fn rows_of_another_conversation_are_not_taken() {
     let stolen: Option<Value> = seen.lock().unwrap().clone();
     let stolen = stolen.unwrap();
     house.proxy.lie(records(move |records| {
-        if let Some(record) = records.first_mut() {
+        if let Some(record) = records.get_mut(1) {
             record["sealed"] = stolen.clone();
         }
     }));
@@ -229,4 +229,52 @@ async fn a_list_of_ten_thousand_conversations_adds_none() {
     });
     finds(&ben, "ask for its link").await;
     assert_eq!(ben.teams.status().await.unwrap()[0].conversations.len(), 1);
+}
+
+/// Has Ben read while the server lies, and checks that he gets everything once it is honest again.
+async fn comes_in_after(lie: impl FnMut(&str, &mut Value) + Send + 'static) {
+    let (house, _, ben) = pair().await;
+    house.proxy.lie(lie);
+    assert_ne!(ben.problems().await, []);
+    house.proxy.calm();
+    for _ in 0..2 {
+        ben.problems().await;
+    }
+    assert_eq!(ben.sync().await, sottovoce_sync::SyncReport::default());
+    assert_eq!(ben.words(PLANS).await, ["We meet on Monday", "one", "three", "two"]);
+}
+
+#[tokio::test]
+async fn a_record_that_was_changed_on_the_way_comes_in_once_the_server_is_honest() {
+    comes_in_after(records(|records| {
+        if let Some(record) = records.last_mut() {
+            record["sealed"] = json!(record["sealed"].as_str().unwrap().replace('A', "B"));
+        }
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_record_that_was_left_out_and_renumbered_comes_in_once_the_server_is_honest() {
+    comes_in_after(|_, body| {
+        let Some(records) = body.get_mut("records").and_then(Value::as_array_mut) else { return };
+        if records.len() > 2 {
+            records.remove(2);
+            for record in records.iter_mut().skip(2) {
+                record["pos"] = json!(record["pos"].as_u64().unwrap() - 1);
+            }
+            body["last"] = json!(body["last"].as_u64().unwrap() - 1);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_record_that_was_emptied_on_the_way_comes_in_once_the_server_is_honest() {
+    comes_in_after(records(|records| {
+        if let Some(record) = records.get_mut(2) {
+            record.as_object_mut().unwrap().remove("sealed");
+        }
+    }))
+    .await;
 }

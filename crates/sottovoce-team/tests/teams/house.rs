@@ -31,6 +31,10 @@ pub(crate) struct House {
     pub(crate) proxy: Proxy,
     pub(crate) clock: Arc<ManualClock>,
     operator: Secret,
+    /// The database, what the names of all begin with, and how often the server was put back.
+    database: String,
+    databases: String,
+    lives: u32,
     stop: CancellationToken,
 }
 
@@ -62,16 +66,53 @@ impl House {
             Ok(url) => postgres(&url).await,
             Err(_) => folder.path().join("teams.sqlite").to_str().unwrap().to_owned(),
         };
-        let database = open_database(&database, DatabaseOptions::default()).await.unwrap();
         let objects = Arc::new(MemoryRemote::default());
         let clock = Arc::new(ManualClock::at_utc("2026-11-24T12:00:00Z".parse().unwrap()));
-        let team = Team::new(database, Arc::clone(&objects) as _).clock(Arc::clone(&clock) as _);
         let (operator, stop) = (Secret::random().unwrap(), CancellationToken::new());
+        let proxy = Proxy::before(([127, 0, 0, 1], 0).into()).await;
+        let house = Self {
+            folder,
+            objects,
+            proxy,
+            clock,
+            operator,
+            databases: database.clone(),
+            database,
+            lives: 0,
+            stop,
+        };
+        house.proxy.turn_to(house.serve(&house.database).await);
+        house
+    }
+
+    /// Starts one more server on a database.
+    async fn serve(&self, database: &str) -> SocketAddr {
+        let database = open_database(database, DatabaseOptions::default()).await.unwrap();
+        let objects = Arc::clone(&self.objects) as _;
+        let team = Team::new(database, objects).clock(Arc::clone(&self.clock) as _);
         let listening = listen(([127, 0, 0, 1], 0).into()).await.unwrap();
-        let proxy = Proxy::before(listening.address()).await;
-        let token = Some(operator.clone());
-        tokio::spawn(serve(listening, team, token, wide(), stop.clone()));
-        Self { folder, objects, proxy, clock, operator, stop }
+        let address = listening.address();
+        let token = Some(self.operator.clone());
+        tokio::spawn(serve(listening, team, token, wide(), self.stop.clone()));
+        address
+    }
+
+    /// Has the next requests answered by another server on the same database.
+    pub(crate) async fn another_server(&self) {
+        self.proxy.turn_to(self.serve(&self.database).await);
+    }
+
+    /// Keeps a copy of the server's database.
+    pub(crate) async fn save_server(&self) {
+        copy_database(&self.database, &format!("{}_saved", self.databases)).await;
+    }
+
+    /// Puts the copy in the place of the server's database, and starts a server on it.
+    pub(crate) async fn restore_server(&mut self) {
+        self.lives += 1;
+        self.database = format!("{}_{}", self.databases, self.lives);
+        copy_database(&format!("{}_saved", self.databases), &self.database).await;
+        self.another_server().await;
     }
 
     pub(crate) fn start_link(&self) -> Link {
@@ -121,10 +162,35 @@ impl Drop for House {
     }
 }
 
-async fn postgres(url: &str) -> String {
-    let name = format!("test_{}", sottovoce_team_server::api::Id::random().unwrap());
+/// Copies a database of which nothing is written meanwhile.
+async fn copy_database(from: &str, to: &str) {
+    if !from.starts_with("postgres") {
+        for part in ["", "-wal"] {
+            let (from, to) = (format!("{from}{part}"), format!("{to}{part}"));
+            let _ = std::fs::remove_file(&to);
+            let _ = std::fs::copy(from, to);
+        }
+        return;
+    }
+    let client = connect(&std::env::var(POSTGRES).unwrap()).await;
+    let name = |url: &str| url.rsplit_once('/').unwrap().1.to_owned();
+    let (from, to) = (name(from), name(to));
+    client.batch_execute(&format!("DROP DATABASE IF EXISTS {to}")).await.unwrap();
+    let end =
+        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{from}'");
+    client.batch_execute(&end).await.unwrap();
+    client.batch_execute(&format!("CREATE DATABASE {to} TEMPLATE {from}")).await.unwrap();
+}
+
+async fn connect(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
+    client
+}
+
+async fn postgres(url: &str) -> String {
+    let name = format!("test_{}", sottovoce_team_server::api::Id::random().unwrap());
+    let client = connect(url).await;
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     let (server, _) = url.rsplit_once('/').unwrap();
     format!("{server}/{name}")

@@ -9,5 +9,6 @@ mod hostile;
 mod house;
 mod members;
 mod proxy;
+mod restored;
 mod sharing;
 mod simulation;

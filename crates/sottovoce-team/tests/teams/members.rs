@@ -68,7 +68,7 @@ async fn what_a_reader_says_stays_on_the_device_until_the_reader_may_write() {
     anna.sync().await;
     assert_eq!(anna.words(PLANS).await, ["We meet on Monday"]);
     anna.teams.grant("Rita", &scope(PLANS), Level::Write).await.unwrap();
-    rita.sync().await;
+    assert_eq!(rita.sync().await.published, 1, "her own, and not what others said");
     anna.sync().await;
     assert_eq!(anna.holds(PLANS).await, ["We meet on Monday", "Rita: may I?"]);
 }

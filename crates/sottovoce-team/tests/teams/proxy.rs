@@ -29,6 +29,7 @@ type Lie = Box<dyn FnMut(&str, &mut Value) + Send>;
 #[derive(Clone)]
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
+    server: Arc<Mutex<SocketAddr>>,
     decide: Arc<Mutex<Decide>>,
     lie: Arc<Mutex<Lie>>,
     asked: Arc<Mutex<Vec<String>>>,
@@ -44,6 +45,7 @@ impl Proxy {
         let (asked, died) = Default::default();
         let proxy = Self {
             address,
+            server: Arc::new(Mutex::new(server)),
             decide: Arc::new(Mutex::new(decide)),
             lie: Arc::new(Mutex::new(lie)),
             asked,
@@ -54,10 +56,15 @@ impl Proxy {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 let serving = serving.clone();
-                tokio::spawn(async move { serving.serve(stream, server).await });
+                tokio::spawn(async move { serving.serve(stream).await });
             }
         });
         proxy
+    }
+
+    /// Asks another server from now on.
+    pub(crate) fn turn_to(&self, server: SocketAddr) {
+        *self.server.lock().unwrap() = server;
     }
 
     /// Decides about the requests from now on.
@@ -81,7 +88,7 @@ impl Proxy {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 
-    async fn serve(&self, mut stream: TcpStream, server: SocketAddr) {
+    async fn serve(&self, mut stream: TcpStream) {
         let Some((head, body)) = read(&mut stream).await else { return };
         let line = head.lines().next().unwrap_or_default();
         let name = line.rsplit_once(' ').map_or(line, |(name, _)| name).to_owned();
@@ -90,6 +97,7 @@ impl Proxy {
         if fate == Fate::Lose {
             return;
         }
+        let server = *self.server.lock().unwrap();
         let mut to = TcpStream::connect(server).await.unwrap();
         let (first, rest) = head.split_once("\r\n").unwrap();
         to.write_all(format!("{first}\r\nconnection: close\r\n{rest}").as_bytes()).await.unwrap();

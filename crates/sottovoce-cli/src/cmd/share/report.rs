@@ -111,8 +111,8 @@ fn in_words(report: &SyncReport) -> String {
     }
 }
 
-/// Syncs until Ctrl-C or SIGTERM, and publishes what was said last. Prints what a sync has brought. The log has the failures, except for one of the first sync that
-/// will not pass by itself.
+/// Syncs until Ctrl-C or SIGTERM, and publishes what was said last. Prints what a sync has brought. The log has the failures,
+/// except for one of the first sync that will not pass by itself.
 pub(super) async fn watch(
     session: &Session,
     work: Arc<impl Repeated<Error: Into<Failure>>>,
@@ -127,12 +127,7 @@ pub(super) async fn watch(
     loop {
         let result = tokio::select! {
             biased;
-            _ = interrupt.heard() => {
-                // It has the lock.
-                drop(syncing);
-                background.finish(LAST).await;
-                return Ok(Exit::Interrupted);
-            }
+            _ = interrupt.heard() => break,
             Some(result) = results.recv() => result,
             () = &mut syncing => return Ok(Exit::Done),
         };
@@ -145,4 +140,8 @@ pub(super) async fn watch(
         }
         is_first = false;
     }
+    // One that is under way has to end before what was said last can go out.
+    drop(syncing);
+    background.finish(LAST).await;
+    Ok(Exit::Interrupted)
 }

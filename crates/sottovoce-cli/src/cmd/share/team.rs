@@ -252,6 +252,10 @@ struct SyncArgs {
     #[arg(long)]
     watch: bool,
 
+    /// Reads everything again that the servers have, and publishes what they lack; what is here stays
+    #[arg(long, conflicts_with = "watch")]
+    from_start: bool,
+
     /// Also fetches the contents of artifacts, which otherwise come when they are opened
     #[arg(long, conflicts_with = "watch")]
     artifacts: bool,
@@ -264,6 +268,9 @@ async fn sync(session: &Session, args: SyncArgs) -> Outcome {
             return Err(TeamError::NoTeam.into());
         }
         return report::watch(session, Arc::new(teams), INTERVAL).await;
+    }
+    if args.from_start {
+        teams.begin_again().await?;
     }
     let (bar, progress) = report::records_bar();
     let report = report::attended(&bar, teams.sync(progress)).await?;

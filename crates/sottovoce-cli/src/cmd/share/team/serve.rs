@@ -9,7 +9,7 @@ use sottovoce_sync::SyncError;
 use sottovoce_team::Link;
 use sottovoce_team_api::{NotASecret, Secret};
 use sottovoce_team_server::{
-    DatabaseOptions, Limits, Team, listen, listen_plain, listen_tls, open_database, serve,
+    DatabaseOptions, Error, Limits, Team, listen, listen_plain, listen_tls, open_database, serve,
 };
 
 use crate::cmd::servers;
@@ -72,6 +72,14 @@ pub(super) struct Args {
     /// Speaks plain HTTP also beyond this machine, for a proxy that speaks TLS
     #[arg(long, conflicts_with = "tls_certificate")]
     allow_plain: bool,
+
+    /// Counts invitations that nobody made by the address in X-Forwarded-For, which the proxy in front sets
+    #[arg(long)]
+    behind_proxy: bool,
+
+    /// Lets owners in again whose access has expired: their next `team sync` within a week renews it
+    #[arg(long)]
+    renew_owners: bool,
 }
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
@@ -127,7 +135,13 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
             None => output::line(&*Link::start(url, operator.clone()).reveal())?,
         }
     }
-    let limits = Limits::default();
+    if args.renew_owners {
+        let renewed = team.renew_owners().await.map_err(|error| failure(&error))?;
+        let devices = output::counted(renewed as u64, "device");
+        output::note(&format!("{devices} of owners can sync again, for a week"));
+    }
+    let mut limits = Limits::default();
+    limits.is_behind_proxy = args.behind_proxy;
     let serve = |stop| serve(listening, team, Some(operator), limits, stop);
     let ((), exit) = servers::until_stopped(serve).await?;
     Ok(exit)
@@ -148,7 +162,10 @@ fn make_folder(folder: &PathBuf) -> Result<(), Failure> {
     })
 }
 
-fn failure(error: &sottovoce_team_server::Error) -> Failure {
-    let help = error.help().unwrap_or("run the command again with --verbose");
+fn failure(error: &Error) -> Failure {
+    let help = match error {
+        Error::Busy | Error::Unavailable => "check that the database runs, and its address",
+        error => error.help().unwrap_or("run the command again with --verbose"),
+    };
     Failure::input(with_causes(error), help)
 }
