@@ -107,6 +107,7 @@ impl Opened {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each conversation")]
 pub(crate) enum HeadState {
     Absent,
     Damaged,
