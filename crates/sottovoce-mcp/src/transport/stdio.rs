@@ -100,7 +100,9 @@ where
             if let Some(message) = self.waiting.pop_front() {
                 match read(message) {
                     Ok(message) => return Some(message),
-                    Err(Some(refused)) => self.refusing = Some(Box::pin(self.output.send(refused))),
+                    Err(Some(refused)) => {
+                        self.refusing = Some(Box::pin(self.output.send(*refused)))
+                    }
                     Err(None) => {}
                 }
                 continue;
@@ -130,13 +132,14 @@ where
 }
 
 /// Reads a message, or the answer to one that is none. What has no id gets no answer: the client may send it back.
-fn read(message: Vec<u8>) -> Result<ClientJsonRpcMessage, Option<ServerJsonRpcMessage>> {
+fn read(message: Vec<u8>) -> Result<ClientJsonRpcMessage, Option<Box<ServerJsonRpcMessage>>> {
     let message = with_arguments(message);
     if let Some(refused) = incomplete(&message) {
-        return Err(Some(refused));
+        return Err(Some(Box::new(refused)));
     }
     serde_json::from_slice(&message).map_err(|_| {
         refusal(&message, ErrorCode::INVALID_REQUEST, "this is no message of JSON-RPC 2.0")
+            .map(Box::new)
     })
 }
 

@@ -256,11 +256,11 @@ impl Writing<'_, '_> {
         let path = format!("{}/messages", self.log.path());
         let request = Append { records };
         let appended: Appended = self.log.server.put(Method::POST, &path, &request).await?;
-        let positions = request.records.iter().zip(appended.positions);
+        let mut positions = request.records.iter().zip(appended.positions);
         let is_new =
             |(record, at): &(&NewRecord, u64)| record.kind == Kind::Message && *at > shared.read;
         self.published += positions.clone().filter(is_new).count();
-        if let Some((record, at)) = positions.last()
+        if let Some((record, at)) = positions.next_back()
             && at > shared.read
         {
             shared.own.appended = Some((at, record.rid));
