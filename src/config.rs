@@ -81,13 +81,19 @@ impl Config {
     /// [`Error::Config`] names the key and its place, or two places if both give a key; [`Error::EmptyKey`] for an
     /// empty key string, [`Error::EmptyPassphrase`] for an empty passphrase.
     pub fn load(file: Option<&Path>) -> Result<Self> {
-        let state = folders().ok().map(|folders| {
-            folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).join("witness")
-        });
-        Ok(Self { witness: state, ..Self::load_with(file, std::env::vars_os())? })
+        Ok(Self::load_with(file, std::env::vars_os())?.witnessed())
     }
 
-    /// [`load`](Self::load) with a given environment, and without a [witness](crate::StoreOptions::witness).
+    /// This configuration with the store's [witness](crate::StoreOptions::witness) in the user's state folder.
+    #[must_use]
+    pub fn witnessed(self) -> Self {
+        let folder = |folders: directories::ProjectDirs| {
+            folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).join("witness")
+        };
+        Self { witness: folders().ok().map(folder), ..self }
+    }
+
+    /// [`load`](Self::load) with a given environment, and not [witnessed](Self::witnessed).
     pub fn load_with(
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,

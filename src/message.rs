@@ -90,7 +90,7 @@ impl fmt::Debug for ToolCall {
 /// Metadata key of a tool result: the function's name.
 pub const TOOL: &str = "tool";
 /// Metadata key of a message that may be a program's own task rather than a person's words: why.
-pub(crate) const ASIDE: &str = "aside";
+pub const ASIDE: &str = "aside";
 /// Metadata key of an incomplete answer: why it is incomplete.
 pub(crate) const CUT_OFF: &str = "cutOff";
 /// Metadata key of an imported message: its system and record.

@@ -11,6 +11,9 @@ use crate::store::{Profile, ReadResult, StoredMessage, Summary};
 /// How many messages the first read of a time window takes.
 const FIRST: usize = 64;
 
+/// So many messages are read at most: all of them may be such as the history leaves out.
+const FARTHEST: usize = 1 << 14;
+
 /// Decides what belongs to the history: the thread's messages before the utterance and after the last clear.
 pub(super) struct History<'a> {
     request: &'a ContextRequest<'a>,
@@ -59,7 +62,7 @@ impl<'a> History<'a> {
             let is_enough = |oldest: &Arc<StoredMessage>| {
                 is_all || self.is_before_all(oldest) || is_enough(kept, oldest)
             };
-            if oldest.as_ref().is_none_or(is_enough) {
+            if asked >= FARTHEST || oldest.as_ref().is_none_or(is_enough) {
                 return Ok(reading);
             }
             asked = asked.saturating_mul(2).saturating_add(FIRST);

@@ -396,7 +396,9 @@ impl Folder {
         let opened = opened.transpose()?;
         // Another store may have been here, under another key.
         let witness = opened.and_then(Result::ok).and_then(|plaintext| Head::parse(&plaintext));
-        Ok((bytes, HeadState::Known(witness.map_or(stored, |witness| stored.not_before(&witness)))))
+        let may_be_new = *self.scope != Scope::Default;
+        let head = witness.map_or(stored, |witness| stored.not_before(&witness, may_be_new));
+        Ok((bytes, HeadState::Known(head)))
     }
 
     /// Overwrites the head, and its witness.

@@ -98,6 +98,7 @@ pub(crate) fn load(
         environment.push((variable(given.setting).into(), given.text.as_str().into()));
     }
     Config::load_with(file.as_deref(), environment)
+        .map(Config::witnessed)
         .map_err(|error| raise(in_keywords(error, &given)))
 }
 

@@ -220,7 +220,7 @@ pub(crate) fn advice(finding: &Finding) -> &'static str {
             "restore them from a backup, or record each as gone: `sottovoce forget NUMBER`"
         }
         Kind::PutBack { .. } => {
-            "put the newer copy back, or go on with this one: `sottovoce repair` records the numbers as gone"
+            "put the newer copy back, or go on with this one: `sottovoce repair` records the numbers as gone; forget again what was forgotten since"
         }
         Kind::ForgetMissing => {
             "restore it from a backup, or forget the messages again: `sottovoce forget NUMBER`"

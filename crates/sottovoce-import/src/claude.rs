@@ -44,7 +44,9 @@ pub(crate) fn read(item: &Item<'_>) -> Result<ImportedConversation, RefusalReaso
     let Some(last) = said.last() else { return Ok(conversation) };
     // Older exports name no parents: there each message follows the one above it.
     let above = std::iter::once(None).chain(said.iter().map(|message| Some(&*message.uuid)));
+    let names_parents = said.iter().any(|message| message.parent_message_uuid.is_some());
     let nodes = said.iter().zip(above).map(|(message, above)| {
+        let above = above.filter(|_| !names_parents);
         (&*message.uuid, (message.parent_message_uuid.as_deref().or(above), message))
     });
     let tree: Tree<'_, &Message<'_>> = nodes.collect();

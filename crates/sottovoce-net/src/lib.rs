@@ -26,7 +26,7 @@ pub use listener::{Duplex, ListenError, Listener, Stream};
 pub use memory::{Held, Memory, ReadError};
 pub use metrics::{OPEN_METRICS, OpenMetrics};
 pub use origin::{preflight, readable};
-pub use places::{Client, Connection, Places, lock};
+pub use places::{Client, Connection, Places, lock, network};
 pub use reply::{closing, json, plain, reply};
 pub use serve::{accept, serve};
 pub use surrogates::replace_lone_surrogates;

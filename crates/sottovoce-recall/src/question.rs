@@ -10,7 +10,7 @@ use crate::{
     text::{
         beginning,
         language::Language,
-        stop_words::{is_of_telling, is_stop_word},
+        stop_words::{is_of_saying, is_stop_word, is_vague},
         words::Words,
     },
     time::{self, DaySpan},
@@ -100,8 +100,9 @@ impl Question {
         let mut seen = std::collections::HashSet::new();
         question.words.retain(|word| seen.insert(word.text.clone()));
         question.words.truncate(MOST_TERMS);
+        let words = || question.words.iter().map(|word| word.text.as_str());
         question.asks_for_days_alone =
-            question.words.iter().all(|word| is_of_telling(word.text.as_str()));
+            words().any(is_of_saying) && words().all(|word| is_of_saying(word) || is_vague(word));
         question
     }
 

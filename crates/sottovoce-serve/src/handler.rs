@@ -35,8 +35,8 @@ const RECEIPT: HeaderName = HeaderName::from_static("x-sottovoce-receipt");
 /// Whether words were recorded; why not, or why aside.
 const RECORDED: HeaderName = HeaderName::from_static("x-sottovoce-recorded");
 
-/// For so long, Home Assistant does not hear that the model server is away. Its forms call every answer but a list an
-/// unexpected error. After five seconds without one they say that they cannot connect.
+/// For so long, Home Assistant's form gets no answer while the model server is away. It calls every answer but a list an
+/// unexpected error, and says after five seconds without one that it cannot connect.
 const UNHEARD: Duration = Duration::from_secs(6);
 
 const REMOTE: &str =

@@ -36,10 +36,6 @@ use crate::stream::objects::Objects;
 /// How often a sync begins anew because the remote's state of the own stream was another than expected.
 const ATTEMPTS: usize = 4;
 
-/// After what time a device that has other messages than another mends that again by itself. Something may keep them
-/// different.
-const MEND_AGAIN: SignedDuration = SignedDuration::from_hours(24);
-
 /// One store at work on its space.
 pub(crate) struct Device {
     pub(crate) home: Home,
@@ -115,14 +111,8 @@ impl Device {
             // A stream that another takes the place of is read by nobody.
             let is_read = !self.state.is_replaced(self.state.device);
             if is_read && self.publish(thoroughness, &mut report, progress).await? {
-                let differs = self.compare(&mut report);
-                let now = self.home.now();
-                self.state.synced_at = Some(now);
-                let is_mended = |at: Timestamp| now.duration_since(at).abs() < MEND_AGAIN;
-                if differs && !self.state.mended_at.is_some_and(is_mended) {
-                    self.state.mended_at = Some(now);
-                    self.begin_stream().await?;
-                }
+                self.compare(&mut report);
+                self.state.synced_at = Some(self.home.now());
                 self.save().await?;
                 return Ok(report.without_repetitions());
             }

@@ -51,6 +51,9 @@ pub(crate) struct Membership {
     /// The members that this store has shut out.
     #[serde(default)]
     pub(crate) removed: BTreeSet<Id>,
+    /// Whether the server was put back to an older state, in which those members may be back.
+    #[serde(default)]
+    pub(crate) is_older: bool,
 }
 
 /// A shared conversation.
@@ -170,7 +173,8 @@ impl Shared {
         let is_read = listed.last == self.read
             && (self.read == 0 || self.at.is_some_and(|(_, at)| at == listed.changed));
         let is_read = is_read && self.own.appended.is_none();
-        is_read && position == self.own.position && is_told && is_whole
+        let has_told_all = self.own.untold.is_empty() || !self.may(Level::Write);
+        is_read && position == self.own.position && is_told && is_whole && has_told_all
     }
 
     /// Has everything read again, and appended that the log then lacks.

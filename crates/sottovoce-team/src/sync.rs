@@ -87,14 +87,14 @@ impl Teams {
             self.sync_conversation(root, state, (&server, id), listed, report, progress).await?;
         }
         if let Some(team) = state.teams.get_mut(&id) {
-            if report.problems.iter().any(is_older) {
-                // The members that were shut out since are back.
+            if team.is_older {
                 for out in &team.removed {
                     let deleted = server.delete(&format!("{}/members/{out}", team_path(id))).await;
                     if !matches!(&deleted, Err(error) if is_refused(error)) {
                         deleted?;
                     }
                 }
+                team.is_older = false;
             }
             team.synced_at = Some(self.now());
         }
@@ -127,6 +127,7 @@ impl Teams {
         let (team, id, keys, exchange) = (team_id, listed.id, &keys, &exchange);
         let log = Log { server, team, id, device, keys, exchange };
         let mut has_pushed = false;
+        let known = report.problems.len();
         log.ask_again(&mut shared).await;
         loop {
             let is_more = match log.pull(&mut shared, report, progress).await {
@@ -138,6 +139,10 @@ impl Teams {
                 }
                 Err(error) => return Err(error),
             };
+            let is_older = report.problems.iter().skip(known).any(is_older);
+            if let Some(team) = state.teams.get_mut(&team_id) {
+                team.is_older |= is_older;
+            }
             let is_first = !is_more && !has_pushed;
             if is_first && shared.may(Level::Write) {
                 match push(root, &log, &called, &mut shared, report, progress).await {

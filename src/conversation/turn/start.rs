@@ -275,7 +275,9 @@ impl Conversation {
         let Ok(reading) = self.store.read_seqs(stored.seq..=stored.seq).await else { return };
         // Only if the message is certainly gone. A file may be unreadable for a moment.
         let is_there = reading.messages.iter().any(|there| there.name == stored.name);
-        if !is_there && reading.skipped.is_empty() {
+        let is_about = |seqs: RangeInclusive<u64>| seqs.contains(&stored.seq);
+        let is_doubtful = reading.skipped.iter().any(|found| found.numbers().is_none_or(is_about));
+        if !is_there && !is_doubtful {
             state.pending = None;
         }
     }

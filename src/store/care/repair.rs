@@ -79,12 +79,16 @@ pub(crate) fn apply(
     set_aside::set_aside(folder, of(RepairKind::SetAside).map(|action| &action.finding))?;
 
     *tail = Tail::load_alone(folder, 0, None)?;
-    renew_head(committer, tail, of(RepairKind::RenewHead).next().is_some())?;
-    if of(RepairKind::Accept).next().is_some() {
-        snapshots::accept(committer, tail)?;
-        accept(committer, tail)?;
+    let accepts = of(RepairKind::Accept).next().is_some();
+    if accepts {
+        // First, while the head's witness still tells of them.
         let lost: SeqSet = tail.put_back().collect();
         erase(committer, tail, &lost)?;
+    }
+    renew_head(committer, tail, of(RepairKind::RenewHead).next().is_some())?;
+    if accepts {
+        snapshots::accept(committer, tail)?;
+        accept(committer, tail)?;
     }
     Ok(())
 }

@@ -110,7 +110,16 @@ impl Tail {
     /// Distinguishes a batch that is being published from records that a crash or tampering has left beyond an old
     /// head: under the lock nothing is being published.
     fn load_settled(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
-        if let Some(tail) = folder.settled(|| Self::load_alone(folder, n, known))? {
+        let look = || {
+            let tail = Self::load_alone(folder, n, known)?;
+            // Who may not take the lock may have looked while a batch was being published.
+            let is_missing = |found: &Finding| found.kind == FindingKind::Missing;
+            match tail.skipped.iter().any(is_missing) {
+                true => Self::load_alone(folder, n, known),
+                false => Ok(tail),
+            }
+        };
+        if let Some(tail) = folder.settled(look)? {
             return Ok(tail);
         }
         for _ in 0..ATTEMPTS {
@@ -204,13 +213,15 @@ impl Tail {
             }
             skipped.extend(forget_gone.map(|seq| FindingKind::ForgetMissing.at(seq, seq)));
         }
+        let mut has_gap = false;
         // A forget record that does not open may account for any number.
         if closed_forgets == 0 {
             accounted.extend(forget_gone.map(|seq| seq..=seq).into_iter());
             let lost = SeqSet::up_to(present).without(&accounted);
             match writers {
                 WriterPresence::Possible if !lost.is_empty() => return Ok(ScanOutcome::Gap),
-                WriterPresence::Possible | WriterPresence::Constant => {}
+                WriterPresence::Possible => {}
+                WriterPresence::Constant => has_gap = !lost.is_empty(),
                 WriterPresence::Excluded => skipped.extend(
                     lost.ranges()
                         .map(|range| FindingKind::Missing.at(*range.start(), *range.end())),
@@ -230,7 +241,7 @@ impl Tail {
             unpurged: unpurged(&listing.packs, &erased, &in_force),
             ahead: listing.packs.iter().filter(|p| p.highest > acknowledged).copied().collect(),
             loose: names.len(),
-            is_survey: true,
+            is_survey: !has_gap,
             is_disturbed: false,
             profile,
             retention,

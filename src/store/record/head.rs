@@ -125,13 +125,13 @@ impl Head {
         self.since == other.since
     }
 
-    /// This head, unless a witness of the same conversation records more: then what both record, without any newest record.
-    pub(crate) fn not_before(self, witness: &Self) -> Self {
+    /// This head, unless a witness records more: then what both record, without any newest record. A conversation that
+    /// may have been made anew under its name has another number in the catalog then.
+    pub(crate) fn not_before(self, witness: &Self, may_be_new: bool) -> Self {
         let of = |head: &Self| (head.seq, head.profile, head.forget);
         let ((seq, profile, forget), then) = (of(&self), of(witness));
         let is_behind = seq < then.0 || profile < then.1 || forget < then.2;
-        // A conversation of the same name that was made anew has another number in the catalog.
-        if !is_behind || self.listed != witness.listed {
+        if !is_behind || (may_be_new && self.listed != witness.listed) {
             return self;
         }
         let last = witness.newest().next().map_or(NameTime::MIN, |last| last.time);

@@ -72,7 +72,7 @@ fn read(reader: &Reader, after: u64) -> Result<Stretch> {
         messages: Vec::new(),
         read_to: end.min(tail.last_seq).max(after.min(tail.last_seq)),
         last_seq: tail.last_seq,
-        is_limited: !tail.retention.is_forever(),
+        is_limited: !tail.retention.is_forever() || tail.profile.expired > 0,
     };
     let mut bytes = 0;
     for stored in &reading.messages {

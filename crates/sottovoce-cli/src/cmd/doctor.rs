@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use fix::Fix;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use sottovoce::admin::store_exists;
+use sottovoce::admin::{Finding, FindingKind, store_exists};
 use sottovoce::context::recall::{Recall, Understood};
 use sottovoce::store::ReadResult;
 use sottovoce::{Config, ConversationStore, Error, SystemClock, with_causes};
@@ -229,7 +229,12 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
     if let Some(first) = newest.skipped.first() {
         let number = output::counted(newest.skipped.len() as u64, "finding");
         let what = format!("{number}; the first: {first}");
+        let is_put_back = |found: &Finding| matches!(found.kind, FindingKind::PutBack { .. });
         match newest.skipped.iter().any(|finding| finding.repair_kind().is_some()) {
+            // Which copy is the right one, its owner alone knows.
+            _ if let Some(found) = newest.skipped.iter().find(|found| is_put_back(found)) => {
+                report.bad("store", what, "sottovoce repair", Fix::by_hand(advice::advice(found)));
+            }
             true => report.bad("store", what, "sottovoce repair", Fix::Repair),
             false => {
                 let fix = Fix::by_hand("it only shows what is wrong; a backup may restore it");

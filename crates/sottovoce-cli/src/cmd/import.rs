@@ -132,7 +132,7 @@ enum System {
     /// named/FILE-2 and so on. These messages have no times: the first gets the time of the file's last change, and each
     /// further one a millisecond more. Repeating the import after the file was touched does not import it twice.
     ///
-    /// Files are read into memory as plain text, up to 1 GiB each.
+    /// Files are read into memory as plain text, up to 1 GiB each, or all of a zip.
     ///
     /// PATH: the export's zip, its folder or its `conversations.json`, or a file of chat completions.
     #[command(after_help = OPENAI)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use sottovoce::import::metadata::{ARTIFACT, IMPORTED_FROM, RESTORED_FROM};
+use sottovoce::import::metadata::{ARTIFACT, ASIDE, IMPORTED_FROM, RESTORED_FROM};
 
 use crate::fields::json;
 
@@ -11,7 +11,7 @@ use crate::fields::json;
 pub(crate) const MESSAGE_ID: &str = "messageId";
 
 /// Names of metadata that a store interprets itself.
-const TAKEN: [&str; 3] = [ARTIFACT, IMPORTED_FROM, RESTORED_FROM];
+const TAKEN: [&str; 4] = [ARTIFACT, ASIDE, IMPORTED_FROM, RESTORED_FROM];
 
 /// Metadata as it is in the system's JSON.
 pub(crate) type Raw<'a> = BTreeMap<String, &'a RawValue>;

@@ -11,10 +11,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sottovoce_net::replace_lone_surrogates;
 
-/// The messages of a batch; none of what is none.
-pub(super) fn batch(body: &[u8]) -> Vec<Vec<u8>> {
+/// The most requests of a batch.
+const MOST: usize = 100;
+
+/// The messages of a batch; none of what is none. `None` for a batch that is too long.
+pub(super) fn batch(body: &[u8]) -> Option<Vec<Vec<u8>>> {
     let each: Vec<&RawValue> = serde_json::from_slice(body).unwrap_or_default();
-    each.iter().map(|one| one.get().into()).collect()
+    (each.len() <= MOST).then(|| each.iter().map(|one| one.get().into()).collect())
 }
 
 /// The request with the arguments that a text says.

@@ -95,7 +95,10 @@ where
             if let Some(refusing) = &mut self.refusing {
                 let sent = refusing.await;
                 self.refusing = None;
-                sent.ok()?;
+                if sent.is_err() {
+                    self.ended.cancel();
+                    return None;
+                }
             }
             if let Some(message) = self.waiting.pop_front() {
                 match read(message) {
@@ -111,8 +114,14 @@ where
                 Some(Ok(line)) => {
                     let mut line = line.to_vec();
                     replace_lone_surrogates(&mut line);
-                    let batch = batch(&line);
-                    self.waiting = if batch.is_empty() { [line].into() } else { batch.into() };
+                    self.waiting = match batch(&line) {
+                        Some(batch) if batch.is_empty() => [line].into(),
+                        Some(batch) => batch.into(),
+                        None => {
+                            tracing::warn!("passed over a batch of more than 100 requests");
+                            VecDeque::new()
+                        }
+                    };
                 }
                 // The stream pauses once after a line that is too long.
                 Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)) => {

@@ -35,11 +35,18 @@ pub(crate) fn is_stop_word(word: &str, language: Language) -> bool {
         || stop_words().get(word).is_some_and(|languages| languages >> language.number() & 1 == 1)
 }
 
-/// Whether a word only says, in any language, that something was told or happened: "what did I tell you yesterday?" asks
-/// for the day alone.
-pub(crate) fn is_of_telling(word: &str) -> bool {
-    let mut words = include_str!("../../data/stop/telling.txt").split_whitespace();
-    words.any(|known| known == word)
+/// Whether a word says, in any language, that something was told: "what did I tell you yesterday?" asks for the day alone.
+pub(crate) fn is_of_saying(word: &str) -> bool {
+    has(include_str!("../../data/stop/saying.txt"), word)
+}
+
+/// Whether a word names nothing, in any language, such as "anything" and "happened".
+pub(crate) fn is_vague(word: &str) -> bool {
+    has(include_str!("../../data/stop/vague.txt"), word)
+}
+
+fn has(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
 }
 
 /// The stop words of all languages.

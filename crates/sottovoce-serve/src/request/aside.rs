@@ -35,6 +35,22 @@ const AI_TASK: &str = "You are a Home Assistant expert and help users with their
 /// What stands in a sentence that asks for an answer, for one in JSON alone, and for the title of a conversation.
 const ASKS: [&str; 8] =
     ["answer", "create", "generate", "give", "output", "reply", "respond", "return"];
+/// What programs want made, of which a person would not say so.
+const MAKES: [&str; 5] = ["create", "generate", "give", "output", "return"];
+/// In these, JSON is not what is asked for.
+const OTHER: [&str; 11] = [
+    "avoid",
+    "don",
+    "following",
+    "from",
+    "never",
+    "no",
+    "not",
+    "plain",
+    "these",
+    "this",
+    "without",
+];
 const ALONE: [&str; 5] = ["just", "nothing", "only", "solely", "strictly"];
 const TALKS: [&str; 4] = ["chat", "conversation", "dialogue", "discussion"];
 /// Why a task is not recorded.
@@ -96,12 +112,13 @@ pub(super) fn doubt(request: &ChatRequest, fields: &Object<'_>) -> Option<&'stat
 }
 
 fn asks_for_form(text: &str) -> bool {
-    text.to_lowercase().split(['.', '!', '?', '\n']).any(|sentence| {
+    text.to_lowercase().split(['.', ',', ';', ':', '!', '?', '\n']).any(|sentence| {
         let has = |any: &[&str]| {
             let mut words = sentence.split(|c: char| !c.is_alphanumeric());
             words.any(|word| any.contains(&word))
         };
-        has(&ASKS) && (has(&["json"]) && has(&ALONE) || has(&["title"]) && has(&TALKS))
+        let is_form = has(&["json"]) && has(&ALONE) && has(&ASKS) && !has(&OTHER);
+        is_form || has(&["title"]) && has(&TALKS) && has(&MAKES)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use sottovoce::ChatRole;
 
-use super::chat::{content, count, or_pictures};
+use super::chat::{count, or_pictures};
 use super::json::{Object, place};
 use super::line::{ChatRequest, Line, System, Unread};
 
@@ -17,7 +17,8 @@ pub(super) fn read(body: &str, fields: &Object<'_>) -> Result<ChatRequest, Unrea
     let system =
         system.and_then(|text| Some(System { text, place: place(body, fields.raw("system")?)? }));
     let window = fields.object("options").and_then(|options| options.number("num_ctx"));
-    let prompt = content(body, fields.raw("prompt"))?;
+    let at = fields.raw("prompt").and_then(|raw| place(body, raw));
+    let prompt = (fields.only_text("prompt")?.unwrap_or_default(), at.into_iter().collect());
     let (text, places) = or_pictures(prompt, fields.count("images"));
     Ok(ChatRequest {
         model: fields.only_text("model")?.unwrap_or_default(),

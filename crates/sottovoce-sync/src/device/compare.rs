@@ -5,11 +5,9 @@ use crate::report::{Problem, SyncReport};
 
 impl Device {
     /// Reports devices that have other messages than this one, though each has read all that the other has published.
-    /// Returns whether there are any.
-    pub(super) fn compare(&self, report: &mut SyncReport) -> bool {
+    pub(super) fn compare(&self, report: &mut SyncReport) {
         let state = &self.state;
         let here = state.own.digests(&state.selection);
-        let mut differs = false;
         for (device, head) in &self.heads {
             let Some(peer) = state.peers.get(device) else { continue };
             let mut seen = head.seen.clone();
@@ -25,9 +23,7 @@ impl Device {
             if conversations > 0 {
                 let name = self.name_of(*device);
                 report.problems.push(Problem::Differs { device: *device, name, conversations });
-                differs = true;
             }
         }
-        differs
     }
 }

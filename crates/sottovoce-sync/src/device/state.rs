@@ -53,9 +53,6 @@ pub(crate) struct State {
     pub(crate) stamp: u64,
     /// When this device last received everything and published everything.
     pub(crate) synced_at: Option<Timestamp>,
-    /// When this device last began a new stream because another one had other messages.
-    #[serde(default)]
-    pub(crate) mended_at: Option<Timestamp>,
     /// Whether another device closed the space.
     #[serde(default)]
     pub(crate) closed: bool,
@@ -230,7 +227,6 @@ impl State {
             waiting: BTreeMap::new(),
             stamp: 0,
             synced_at: None,
-            mended_at: None,
             closed: false,
             left: None,
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use sottovoce_net::{Body, Client, OPEN_METRICS, bearer, same};
+use sottovoce_net::{Body, Client, OPEN_METRICS, bearer, network, same};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -126,7 +126,7 @@ impl Handler {
         let told = told.filter(|_| self.rates.limits().is_behind_proxy);
         let last =
             told.and_then(|told| told.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
-        last.unwrap_or_else(|| client.address())
+        network(last.unwrap_or_else(|| client.address()))
     }
 
     /// Who asks. What is asked without a valid token is counted by address.

@@ -14,7 +14,8 @@ pub(super) const DAY: u64 = 24 * 60 * 60;
 pub(super) const NEW_MEMBERS_TOKEN: u64 = 90 * DAY;
 
 const ADD: &str = "INSERT INTO token (sha256, id, member, device, created, expires) VALUES ($1, $2, $3, $4, $5, $6)";
-const HAS_ROOM: &str = "SELECT 1 WHERE (SELECT count(*) FROM token WHERE member = $1) < $2";
+const HAS_ROOM: &str =
+    "SELECT 1 WHERE (SELECT count(*) FROM token WHERE member = $1 AND expires > $3) < $2";
 const LIST: &str = concat!(
     "SELECT id, device, created, expires FROM token WHERE member = $6 AND ",
     permitted!(),
@@ -37,7 +38,7 @@ impl Team {
         let seconds = duration(request.seconds, NEW_MEMBERS_TOKEN, 366 * DAY)?;
         let device = if request.same_device { caller.device } else { random()? };
         let (token, add) = new_token(caller.member, device, self.now(), seconds)?;
-        let room = values![caller.member, i64::from(self.quotas.tokens)];
+        let room = values![caller.member, i64::from(self.quotas.tokens), self.now()];
         let steps = vec![must(HAS_ROOM, room, Error::Full { what: "tokens" }), add];
         self.change(permit, Action::IssueToken, token.id, None, steps).await?;
         Ok(token)

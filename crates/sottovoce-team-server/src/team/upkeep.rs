@@ -6,6 +6,7 @@ use crate::api::{Id, Role};
 use crate::error::Result;
 use crate::team::pack::{MIN_BYTES, MIN_ROWS};
 use crate::team::text::{Stored, id};
+use crate::team::token::NEW_MEMBERS_TOKEN;
 use crate::team::{Team, values};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -23,8 +24,13 @@ const TURN: &str = "UPDATE upkeep SET due = $2 WHERE due <= $1 OR due > $2 RETUR
 const EXPIRED: &str = "\
 DELETE FROM token WHERE expires <= $1 AND NOT EXISTS (SELECT 1 FROM member m WHERE m.id = token.member AND m.role = $2)";
 const EXPIRED_INVITATIONS: &str = "DELETE FROM invitation WHERE expires <= $1";
+/// The newest token of each device, if no owner of its organisation can get in, and none that was made for a shorter time.
 const RENEW_OWNERS: &str = "\
-UPDATE token SET expires = $2 WHERE expires <= $1 AND member IN (SELECT id FROM member WHERE role = $3) RETURNING id";
+UPDATE token SET expires = $2 WHERE expires <= $1 AND expires - created >= $4 \
+AND NOT EXISTS (SELECT 1 FROM token n WHERE n.member = token.member AND n.device = token.device AND n.created > token.created) \
+AND member IN (SELECT m.id FROM member m WHERE m.role = $3 AND NOT EXISTS (\
+SELECT 1 FROM member o JOIN token v ON v.member = o.id WHERE o.org = m.org AND o.role = $3 AND v.expires > $1\
+)) RETURNING id";
 
 /// What an upkeep did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,7 +96,8 @@ impl Team {
     /// Those of the database.
     pub async fn renew_owners(&self) -> Result<usize> {
         let now = self.now();
-        let values = values![now, now.saturating_add(7 * DAY), Role::Owner.number()];
+        let usual = i64::try_from(NEW_MEMBERS_TOKEN).unwrap_or(i64::MAX).saturating_mul(1000);
+        let values = values![now, now.saturating_add(7 * DAY), Role::Owner.number(), usual];
         Ok(self.rows(RENEW_OWNERS, values).await?.len())
     }
 

@@ -40,7 +40,7 @@ impl Log<'_> {
     ) -> TeamResult<()> {
         let position = self.exchange.position().await?;
         let mut writing = Writing { log: self, called, batch: Batch::default(), published: 0 };
-        if position == shared.own.position {
+        if position == shared.own.position && shared.own.untold.is_empty() {
             return writing.end(shared).await;
         }
         self.check_restored(shared, position).await?;

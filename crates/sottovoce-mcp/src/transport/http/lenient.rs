@@ -15,8 +15,6 @@ use crate::transport::lenient::{batch, incomplete, refusal, with_arguments};
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// The most requests of a batch.
-const MOST: usize = 100;
 /// After so many bytes of answers, a batch gets no more.
 const LARGEST: usize = 4 << 20;
 const EVENTS: &str = "text/event-stream";
@@ -29,16 +27,15 @@ where
 {
     let method = request.method().clone();
     let takes_events = takes_events(&method, request.headers_mut());
-    let each = batch(request.body());
-    if each.is_empty() {
-        let response = ask(service, request.map(|body| body.to_vec())).await;
-        return if takes_events { response } else { as_json(response).await };
-    }
-    if each.len() > MOST {
+    let Some(each) = batch(request.body()) else {
         let mut refused =
             Response::new(Full::from("a batch may have at most 100 requests\n").boxed());
         *refused.status_mut() = StatusCode::BAD_REQUEST;
         return refused;
+    };
+    if each.is_empty() {
+        let response = ask(service, request.map(|body| body.to_vec())).await;
+        return if takes_events { response } else { as_json(response).await };
     }
     // Notifications have no answer.
     let (mut answers, mut bytes) = (Vec::new(), 0);
