@@ -20,7 +20,6 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
 use sottovoce::exchange::{Exchange, Origin};
 use sottovoce::{FileConversationStore, Scope};
 

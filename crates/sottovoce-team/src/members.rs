@@ -244,6 +244,7 @@ fn membership(address: &str, name: &str, called: &str, key: Secret, new: NewMemb
         synced_at: None,
         without_key: Default::default(),
         removed: Default::default(),
+        is_older: false,
     }
 }
 

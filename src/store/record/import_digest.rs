@@ -162,6 +162,11 @@ impl ImportTombstones {
         self.origins.contains(&origin) || removed.any(|origins| origins.contains(&origin))
     }
 
+    /// All that somebody wanted forgotten, also with whole conversations.
+    pub(crate) fn unwanted(self) -> BTreeSet<Origin> {
+        self.removed.into_values().flatten().chain(self.origins).collect()
+    }
+
     /// Whether an import may not bring the message back.
     pub(crate) fn has(&self, origin: Origin) -> bool {
         self.expired.contains(&origin) || self.is_unwanted(origin)

@@ -11,9 +11,9 @@ use std::sync::{Arc, OnceLock};
 use fix::Fix;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use sottovoce::admin::{Finding, FindingKind, store_exists};
+use sottovoce::admin::store_exists;
 use sottovoce::context::recall::{Recall, Understood};
-use sottovoce::store::ReadResult;
+use sottovoce::store::{Finding, FindingKind, ReadResult};
 use sottovoce::{Config, ConversationStore, Error, SystemClock, with_causes};
 
 use crate::advice;

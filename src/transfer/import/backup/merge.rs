@@ -220,8 +220,7 @@ impl Merge {
         drop(here);
         self.name_originals(&mut new);
         let gone = ImportTombstones::parse(head.imports.as_deref().unwrap_or_default());
-        let gone = gone.map(|list| list.removed.into_values().flatten().chain(list.origins));
-        let gone: BTreeSet<_> = gone.into_iter().flatten().collect();
+        let gone = gone.map(ImportTombstones::unwanted).unwrap_or_default();
         let hidden = std::mem::take(&mut self.hidden);
         let cleared = std::mem::take(&mut self.out_of_context);
         let (store, known, has_added) = (&self.store, &mut self.known, &mut self.has_added);

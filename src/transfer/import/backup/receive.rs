@@ -120,7 +120,7 @@ impl Receiver {
         let is_fresh = tail.last_seq == 0 && tail.profile.rev == 0;
         let is_exact = !head.partial && is_fresh || tail.last_seq == 0 && may_go_on;
         let unwanted = match is_exact || may_go_on {
-            true => head.without_own(import_tombstones::all(store.reader())?.origins),
+            true => head.without_own(import_tombstones::all(store.reader())?.unwanted()),
             false => BTreeSet::new(),
         };
         let merge = match is_exact {

@@ -7,11 +7,9 @@ use sottovoce::config::OpenConversations;
 use sottovoce_serve::MoreMetrics;
 use sottovoce_sync::{Background, Repeated};
 
+use crate::cmd::share::report::LAST;
 use crate::cmd::share::{credentials, stores, team};
 use crate::exit::Failure;
-
-/// How long a server that ends waits for the remote to take what was said last.
-pub(super) const LAST: Duration = Duration::from_secs(3);
 
 /// Syncs while a server runs, unless that is turned off.
 pub(crate) struct Syncing {

@@ -7,11 +7,13 @@ use indicatif::ProgressBar;
 use sottovoce_sync::{Background, Failure as _, Problem, Repeated, SyncProgress, SyncReport};
 use tokio::sync::mpsc;
 
-use crate::cmd::share::background::LAST;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Object, object};
 use crate::session::Session;
+
+/// How long a program that ends waits for the remote to take what was said last.
+pub(super) const LAST: Duration = Duration::from_secs(3);
 
 /// A report as JSON.
 pub(super) fn row(report: &SyncReport) -> Object {
