@@ -257,7 +257,8 @@ mod tests {
         };
         let json = "You sort mail. Return ONLY a JSON object.";
         let task = "You are a Home Assistant expert and help users with their tasks.";
-        for system in [json, task, "Generate a short title for the following chat."] {
+        let alone = "Respond only with JSON, no other text.";
+        for system in [json, task, alone, "Generate a short title for the following chat."] {
             assert!(doubt(system, "", ""), "{system}");
         }
         let tools = r#","tools":[{"type":"function","function":{"name":"light"}}]"#;
@@ -271,6 +272,9 @@ mod tests {
             "You are a voice assistant. Devices, as JSON: []. Answer in one sentence only.",
             "Answer only what was asked. The title of the house's owner is Dr.",
             "You are a librarian. Give the title of a book when you can.",
+            "Answer only in plain sentences, never in JSON.",
+            "Answer only from this JSON of devices: [].",
+            "Address the user by title in every reply of this conversation.",
         ] {
             assert!(!doubt(system, "", ""), "{system}");
         }

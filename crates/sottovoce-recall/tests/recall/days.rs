@@ -104,3 +104,16 @@ fn a_question_about_something_finds_it_on_another_day_than_it_names() {
 fn days(hits: &[Hit]) -> Vec<i32> {
     hits.iter().map(|hit| hit.day).collect()
 }
+
+#[test]
+fn a_question_what_happens_on_a_day_also_finds_what_was_said_of_it() {
+    let told = "The dentist expects me on 10 May.";
+    let mut index = Index::default();
+    let (day, moment) = (TODAY - 7, (i64::from(TODAY) - 7) * 86_400_000);
+    index.push(&Turn::new(0, moment, day, Role::User, told));
+    understand(&mut index, |_| told);
+    for text in ["What is happening today?", "What is going on today?"] {
+        let asking = question(text, &Asked::new(now(), index.years().unwrap()));
+        assert_eq!(days(&index.rank(&asking, |_| true, 5)), [day], "{text}");
+    }
+}

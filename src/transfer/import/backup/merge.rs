@@ -1,7 +1,7 @@
 //! Merges an export into a conversation that has contents of its own. A message's origin tells whether the conversation
 //! has it, has forgotten it, or lacks it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 
