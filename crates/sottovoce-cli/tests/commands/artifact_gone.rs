@@ -43,7 +43,7 @@ fn an_export_is_private_overwrites_nothing_and_needs_a_yes() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, [".cache", ".config", "copy", "dangling", "long", "other"]);
+    assert_eq!(names, [".cache", ".config", ".local", "copy", "dangling", "long", "other"]);
 }
 
 #[test]

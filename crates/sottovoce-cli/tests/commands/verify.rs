@@ -36,7 +36,7 @@ fn a_finding_in_a_file_names_the_number_that_the_file_claims() {
 }
 
 #[test]
-fn a_restored_older_copy_is_noticed_by_an_inventory_and_by_nothing_else() {
+fn a_restored_older_copy_is_noticed_at_once_and_on_another_machine_by_an_inventory() {
     let home = Home::new();
     let inventory = home.path().join("elsewhere");
     let named = inventory.to_str().unwrap();
@@ -58,6 +58,13 @@ fn a_restored_older_copy_is_noticed_by_an_inventory_and_by_nothing_else() {
 
     std::fs::remove_dir_all(home.store()).unwrap();
     copied(&old, &home.store());
+    for command in [&["verify"][..], &["tail"], &["recall", "three"]] {
+        let noticed = home.run(command);
+        let told = format!("{}{}", out(&noticed), err(&noticed));
+        assert_eq!(code(&noticed), 3, "{command:?}: {told}");
+        assert!(told.contains("numbers 3 to 4: this store is older than it was on"), "{told}");
+    }
+    std::fs::remove_dir_all(home.path().join(".local/state")).unwrap();
     assert_eq!(code(&home.run(&["verify"])), 0);
     let held = std::fs::read(&inventory).unwrap();
     let told = home.run(&["verify", "--expect", named, "--save", named, "--json"]);
