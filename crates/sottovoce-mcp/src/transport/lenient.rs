@@ -11,6 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sottovoce_net::replace_lone_surrogates;
 
+/// Where a request names its revision.
+const REVISION: &str = "/_meta/io.modelcontextprotocol~1protocolVersion";
+
 /// The most requests of a batch.
 const MOST: usize = 100;
 
@@ -39,7 +42,10 @@ pub(super) fn incomplete(body: &[u8]) -> Option<ServerJsonRpcMessage> {
     let method = request.get("method")?.as_str()?;
     let params = request.get("params").unwrap_or(&Value::Null);
     let wrong = match method {
-        "initialize" => wrong::<InitializeRequestParams>(params),
+        // Revisions that name themselves in each request have no handshake.
+        "initialize" if params.pointer(REVISION).is_none() => {
+            wrong::<InitializeRequestParams>(params)
+        }
         "tools/call" => wrong::<CallToolRequestParams>(params),
         "prompts/get" => wrong::<GetPromptRequestParams>(params),
         "resources/read" => wrong::<ReadResourceRequestParams>(params),
