@@ -51,7 +51,7 @@ class Sottovoce(MemoryAdapter):
         return self._records(self.root, "default")
 
     def read_other_raw(self):
-        return self._records(self.root / "dm" / "ben", "ben")
+        return self._records(self.root / "dms" / "ben", "ben")
 
     def write_raw(self, record):
         files = self._files(self.root)
