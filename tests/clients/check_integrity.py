@@ -85,7 +85,7 @@ class Sottovoce(MemoryAdapter):
         path.rename(path.with_name(f"{time}_{number}_{'system' if role == 'user' else 'user'}.json"))
 
     def identity_of(self, record):
-        return NAME.fullmatch(record.fields["id"])[2]
+        return f"{record.fields['owner']} {NAME.fullmatch(record.fields['id'])[2]}"
 
     def payload_of(self, record):
         return record.fields["line"]
