@@ -151,7 +151,7 @@ pub(crate) fn keys(config: &Config, create: bool) -> Result<Keys> {
             });
             config.encryption_keys()?
         }
-        Err(Error::NoKey) if key_file(config)?.is_some() => {
+        Err(Error::NoKey | Error::PlaceholderKey) if key_file(config)?.is_some() => {
             return Err(Error::KeyFile { path: config.key_file()?, reason: "there is none yet" });
         }
         keys => keys?,
