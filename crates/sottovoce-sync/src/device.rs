@@ -20,6 +20,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use sottovoce::exchange::{Exchange, Origin};
 use sottovoce::{FileConversationStore, Scope};
 
@@ -34,6 +35,10 @@ use crate::stream::objects::Objects;
 
 /// How often a sync begins anew because the remote's state of the own stream was another than expected.
 const ATTEMPTS: usize = 4;
+
+/// After what time a device that has other messages than another mends that again by itself. Something may keep them
+/// different.
+const MEND_AGAIN: SignedDuration = SignedDuration::from_hours(24);
 
 /// One store at work on its space.
 pub(crate) struct Device {
@@ -110,8 +115,19 @@ impl Device {
             // A stream that another takes the place of is read by nobody.
             let is_read = !self.state.is_replaced(self.state.device);
             if is_read && self.publish(thoroughness, &mut report, progress).await? {
-                self.compare(&mut report);
-                self.state.synced_at = Some(self.home.now());
+                let differing = self.compare(&mut report);
+                let now = self.home.now();
+                self.state.synced_at = Some(now);
+                let is_mended = |at: Timestamp| now.duration_since(at).abs() < MEND_AGAIN;
+                // Of two, one begins: if both left their streams at once, nobody would publish what stood in both.
+                let is_due = !differing.is_empty() && !self.state.mended_at.is_some_and(is_mended);
+                let is_first = differing.iter().any(|other| self.state.device < *other);
+                let mends = is_due && (is_first || self.state.has_waited);
+                self.state.has_waited = is_due && !mends;
+                if mends {
+                    self.state.mended_at = Some(now);
+                    self.begin_stream().await?;
+                }
                 self.save().await?;
                 return Ok(report.without_repetitions());
             }

@@ -1,13 +1,16 @@
 //! Compares what devices have while nobody writes: then all of them should have the same
 
 use crate::device::Device;
+use crate::id::Id;
 use crate::report::{Problem, SyncReport};
 
 impl Device {
     /// Reports devices that have other messages than this one, though each has read all that the other has published.
-    pub(super) fn compare(&self, report: &mut SyncReport) {
+    /// Returns them.
+    pub(super) fn compare(&self, report: &mut SyncReport) -> Vec<Id> {
         let state = &self.state;
         let here = state.own.digests(&state.selection);
+        let mut differing = Vec::new();
         for (device, head) in &self.heads {
             let Some(peer) = state.peers.get(device) else { continue };
             let mut seen = head.seen.clone();
@@ -23,7 +26,9 @@ impl Device {
             if conversations > 0 {
                 let name = self.name_of(*device);
                 report.problems.push(Problem::Differs { device: *device, name, conversations });
+                differing.push(*device);
             }
         }
+        differing
     }
 }

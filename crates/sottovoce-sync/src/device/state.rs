@@ -53,6 +53,12 @@ pub(crate) struct State {
     pub(crate) stamp: u64,
     /// When this device last received everything and published everything.
     pub(crate) synced_at: Option<Timestamp>,
+    /// When this device last began a new stream because another one had other messages.
+    #[serde(default)]
+    pub(crate) mended_at: Option<Timestamp>,
+    /// Whether this device has let another one mend that first.
+    #[serde(default)]
+    pub(crate) has_waited: bool,
     /// Whether another device closed the space.
     #[serde(default)]
     pub(crate) closed: bool,
@@ -227,6 +233,8 @@ impl State {
             waiting: BTreeMap::new(),
             stamp: 0,
             synced_at: None,
+            mended_at: None,
+            has_waited: false,
             closed: false,
             left: None,
         }
