@@ -229,10 +229,9 @@ impl Device {
     /// Begins a new stream, since another device's went back to an older state: this one may be the only one that has what
     /// that device had published since.
     async fn complete(&mut self) -> SyncResult<()> {
-        // One that has just begun publishes all of it anyway.
         match self.state.begun {
-            Some(_) if self.state.own.n == 0 => Ok(()),
-            _ => self.begin_stream().await,
+            Some(_) => Ok(()),
+            None => self.begin_stream().await,
         }
     }
 
