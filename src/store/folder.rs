@@ -115,10 +115,11 @@ pub(crate) enum HeadState {
 }
 
 impl HeadState {
-    pub(crate) fn known(self) -> Option<Head> {
+    /// What it means that there are fewer records than the head tells of.
+    pub(crate) fn loss(self) -> FindingKind {
         match self {
-            Self::Known(head) => Some(head),
-            Self::Absent | Self::Damaged => None,
+            Self::Known(head) => head.loss(),
+            Self::Absent | Self::Damaged => FindingKind::TailTruncated,
         }
     }
 

@@ -296,10 +296,7 @@ impl VerifyScan {
         let forget: SeqSet = self.lost_forget(head).map(|seq| seq..=seq).into_iter().collect();
         for (kind, gone) in [
             (FindingKind::Missing, missing.without(&forget)),
-            (
-                head.known().map_or(FindingKind::TailTruncated, |head| head.loss()),
-                cut.without(&forget),
-            ),
+            (head.loss(), cut.without(&forget)),
             (FindingKind::ForgetMissing, forget),
         ] {
             let at = |range: RangeInclusive<u64>| kind.clone().at(*range.start(), *range.end());

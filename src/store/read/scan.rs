@@ -208,8 +208,7 @@ impl Tail {
                 return Ok(ScanOutcome::Changed);
             }
             if recorded > present {
-                let kind = head.known().map_or(FindingKind::TailTruncated, |head| head.loss());
-                skipped.push(kind.at(present + 1, recorded));
+                skipped.push(head.loss().at(present + 1, recorded));
             }
             skipped.extend(forget_gone.map(|seq| FindingKind::ForgetMissing.at(seq, seq)));
         }

@@ -125,8 +125,8 @@ enum System {
     /// Imports ChatGPT's data export, or files of OpenAI chat completions
     ///
     /// Each conversation of an export becomes named/ID, with its title. If an answer was regenerated or a question
-    /// edited, the branch that ChatGPT shows is imported, or the newest where the export does not say which. Other branches, hidden messages and parts that are not text are
-    /// counted as passed over; speech comes as its transcript.
+    /// edited, the branch that ChatGPT shows is imported, or the newest where the export does not say which. Other
+    /// branches, hidden messages and parts that are not text are counted as passed over; speech comes as its transcript.
     ///
     /// A file with {"messages":[…]}, or with one such object per line, becomes named/FILE, and further objects
     /// named/FILE-2 and so on. These messages have no times: the first gets the time of the file's last change, and each
