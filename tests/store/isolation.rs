@@ -336,6 +336,14 @@ impl Model {
         dropped
     }
 
+    /// An append deletes what a limit on the number hides once that is sixteen messages.
+    fn trim(&mut self, now: Timestamp) {
+        let hidden = self.messages.len() - self.shown(now).len();
+        if self.retention.max_messages.is_some() && hidden >= 16 {
+            self.drop_hidden(now);
+        }
+    }
+
     fn add(&mut self, role: ChatRole, words: String, at: Timestamp, own: bool) -> u64 {
         self.last_seq += 1;
         let newest = self.newest.unwrap_or(at);
@@ -382,6 +390,7 @@ async fn hold(steps: Vec<(usize, Step)>) {
                 let stored = stores[at].append_message(message).await.unwrap();
                 model.last_seq = stored.seq - 1;
                 model.add(role, say(0), now, false);
+                model.trim(now);
                 resync(model, &stores[at]).await;
             }
             Step::AppendMany(n) => {
@@ -394,6 +403,7 @@ async fn hold(steps: Vec<(usize, Step)>) {
                 for n in 0..n {
                     model.add(ChatRole::User, say(n), now, false);
                 }
+                model.trim(now);
                 resync(model, &stores[at]).await;
             }
             Step::Import(n) => {
@@ -407,6 +417,7 @@ async fn hold(steps: Vec<(usize, Step)>) {
                 for n in 0..n {
                     model.add(ChatRole::User, say(n), then, true);
                 }
+                model.trim(now);
                 resync(model, &stores[at]).await;
             }
             Step::Forget(seq) => {
