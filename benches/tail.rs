@@ -42,6 +42,7 @@ enum Figure {
     AppendToFloor,
     AppendToPlainWrite,
     AppendAfterOther,
+    WitnessedAppend,
 }
 
 impl Figure {
@@ -54,6 +55,7 @@ impl Figure {
             Self::AppendToFloor => "durable append / the disk's floor",
             Self::AppendToPlainWrite => "durable append / plain write",
             Self::AppendAfterOther => "durable append after another's / plain write",
+            Self::WitnessedAppend => "durable append with a witness / without",
         }
     }
 }
@@ -158,6 +160,8 @@ struct Bout {
     folder: TempDir,
     host: FileConversationStore,
     other: FileConversationStore,
+    /// A copy of the host's conversation that has a witness outside of it.
+    witnessed: FileConversationStore,
     ancestor: LegacyFormat,
     next: usize,
 }
@@ -168,13 +172,17 @@ impl Bout {
         let (ours, rival) = (folder.path().join("ours"), folder.path().join("rival"));
         copy(&seed.ours(), &ours);
         copy(&seed.rival(), &rival);
+        copy(&seed.ours(), &folder.path().join("witnessed"));
         fs::create_dir(folder.path().join("floor")).unwrap();
         // Otherwise the first appends would write out the copies' data.
         rustix::fs::syncfs(File::open(&ours).unwrap()).unwrap();
         let host = options().open(&ours).await.unwrap();
         let other = options().open(&ours).await.unwrap();
+        let witnessed = options().witness(folder.path().join("witness"));
+        let witnessed = witnessed.open(folder.path().join("witnessed")).await.unwrap();
+        witnessed.append_message(message(0)).await.unwrap();
         let ancestor = LegacyFormat::resume(&rival, seed.messages);
-        let mut bout = Self { folder, host, other, ancestor, next: seed.messages };
+        let mut bout = Self { folder, host, other, witnessed, ancestor, next: seed.messages };
         // A store's first append also checks for the rest of a killed one.
         for store in [bout.host.clone(), bout.other.clone()] {
             let message = bout.next_message();
@@ -189,6 +197,7 @@ impl Bout {
     async fn round(&mut self, duels: &mut Duels) {
         duels.round += 1;
         self.own_append(duels).await;
+        self.witnessed_append(duels).await;
         for n in TAILS {
             self.read(duels, Figure::OwnAppend, n).await;
         }
@@ -239,6 +248,24 @@ impl Bout {
         let ((ours, appended), _) = duels.duel(Figure::AppendToFloor, None, ours, floor).await;
         appended.unwrap();
         duels.note(Figure::AppendToPlainWrite, None, ours, plain);
+    }
+
+    async fn witnessed_append(&mut self, duels: &mut Duels) {
+        let message = self.next_message();
+        self.append_rival(&message);
+        let timed = async |store: &FileConversationStore| {
+            let started = Instant::now();
+            store.append_message(message.clone()).await.unwrap();
+            started.elapsed()
+        };
+        let (with, without) = if duels.round.is_multiple_of(2) {
+            let with = timed(&self.witnessed).await;
+            (with, timed(&self.host).await)
+        } else {
+            let without = timed(&self.host).await;
+            (timed(&self.witnessed).await, without)
+        };
+        duels.note(Figure::WitnessedAppend, None, with, without);
     }
 
     /// The time of a plain write. It is synced afterwards, so that no rival's fsync has to write it.

@@ -197,14 +197,9 @@ pub(crate) struct SealingKey {
 }
 
 impl SealingKey {
-    /// The key in a store that was created before key lists had seals.
+    /// The key as a store with this salt uses it.
     pub(crate) fn new(bytes: &KeyBytes, salt: &Salt) -> Self {
         Self::under(bytes, derived::<16>(bytes, salt, &[b"sottovoce/v1 kid"]))
-    }
-
-    /// The id of a key in a store whose key list has a seal.
-    pub(crate) fn bound_id(bytes: &KeyBytes, salt: &Salt) -> String {
-        derived::<16>(bytes, salt, &[b"sottovoce/v1 bound kid"])
     }
 
     /// The key under an id that a record claims. For reading without the salt.
@@ -223,15 +218,9 @@ impl SealingKey {
         derived::<32>(&self.material, salt, &[b"sottovoce/v1 pseudonym ", of])
     }
 
-    /// A proof that the writer had this key, for an id that does not come from this salt. For stores that were
-    /// created before key lists had seals.
+    /// A proof that the writer had this key, for an id that does not come from this salt.
     pub(crate) fn proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {
         derived::<16>(bytes, salt, &[b"sottovoce/v1 adopted ", id.as_bytes()])
-    }
-
-    /// The proof that a key is the right one, for a store whose key list has a seal.
-    pub(crate) fn bound_proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {
-        derived::<16>(bytes, salt, &[b"sottovoce/v1 bound adopted ", id.as_bytes()])
     }
 
     /// The seal of a key list, which only a holder of the key can compute. `keys` is the list as JSON.

@@ -258,13 +258,8 @@ impl Folder {
     /// # Errors
     /// [`Error::VaultMissing`] if there are records without a vault. Nothing is changed then.
     pub(crate) fn create_vault(&self, timeout: Duration) -> Result<()> {
-        let Some(vault) = self.vault()? else {
+        if self.vault()?.is_none() {
             self.vault.put(Keyring::read_or_create(&*self.root, self.vault.keys(), timeout)?);
-            return Ok(());
-        };
-        // Sealing the vault can wait for the next time: the keys are the same.
-        if let Err(error) = vault.bind_older(&*self.root) {
-            tracing::warn!(%error, "could not seal the vault");
         }
         Ok(())
     }

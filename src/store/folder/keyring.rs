@@ -28,7 +28,8 @@ pub(crate) struct Keyring {
     writer: SealingKey,
     writer_bytes: KeyBytes,
     others: Vec<ReadOnlyKey>,
-    binding: Binding,
+    /// Whether the writing key has sealed the list. Otherwise the keys after the first may not be this store's.
+    is_sealed: bool,
     keys: Vec<Arc<EncryptionKey>>,
 }
 
@@ -44,19 +45,6 @@ impl fmt::Debug for ReadOnlyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadOnlyKey").field("id", &self.entry.kid).finish_non_exhaustive()
     }
-}
-
-/// Whether the keys after the first one are known to be this store's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Binding {
-    /// The writing key has sealed the list.
-    Sealed,
-    /// Not sealed: the store was made before vaults had seals. A change of keys may have been started then. No such
-    /// change leaves two entries of one key, so the writing key's position among the given keys tells its entry
-    /// apart.
-    Older(usize),
-    /// Not sealed, although this store's vault should be.
-    Broken,
 }
 
 /// The outcome of looking up a key by its id.
@@ -82,20 +70,15 @@ impl Keyring {
         let path = root.path().join(VAULT);
         let list = key_list::parse(&bytes, &path)?;
         let (first, others) = list.entries.split_first().ok_or(Error::NoKey)?;
-        let Some((position, writer_bytes)) = first.find_with(keys)? else {
+        let Some(writer_bytes) = first.find(keys)? else {
             let found = first.kid.clone();
             return Err(Error::WrongKey { place: path.display().to_string(), found });
-        };
-        let binding = match list.is_sealed_by(&writer_bytes) {
-            Some(true) => Binding::Sealed,
-            None if !first.is_bound_kind(&writer_bytes) => Binding::Older(position),
-            _ => Binding::Broken,
         };
         let other = |entry: &Entry| ReadOnlyKey { entry: entry.clone(), key: OnceLock::new() };
         Ok(Self {
             writer: first.sealing_key(&writer_bytes),
             others: others.iter().map(other).collect(),
-            binding,
+            is_sealed: list.is_sealed_by(&writer_bytes),
             writer_bytes,
             keys: keys.to_vec(),
             list,
@@ -165,19 +148,10 @@ impl Keyring {
         replaced
     }
 
-    /// Seals a vault of an earlier version that names only one key.
-    pub(crate) fn bind_older(&self, root: &dyn Directory) -> Result<()> {
-        if matches!(self.binding, Binding::Older(_)) && self.others.is_empty() {
-            // If another process holds the lock, the next start does it.
-            self.replace(root, &self.list.entries, &self.writer_bytes, Duration::ZERO)?;
-        }
-        Ok(())
-    }
-
     /// Removes from the vault the keys that are not bound to the store, and keeps a copy of the old vault in the
-    /// quarantine folder. Changes nothing if an earlier version may have started a change of keys.
+    /// quarantine folder.
     pub(crate) fn remove_unbound(&self, root: &dyn Directory, timeout: Duration) -> Result<()> {
-        if self.binding != Binding::Broken && self.same_key_twice()?.is_none() {
+        if self.is_sealed {
             return Ok(());
         }
         let aside = root.folder(QUARANTINE);
@@ -211,7 +185,7 @@ impl Keyring {
 
     /// Whether the writing key has sealed the list.
     pub(crate) fn is_sealed(&self) -> bool {
-        self.binding == Binding::Sealed
+        self.is_sealed
     }
 
     /// The bound keys that the caller holds, the writing key first. Each is derived when the iterator reaches it.
@@ -230,62 +204,39 @@ impl Keyring {
         };
         Ok(match self.key_of(other)? {
             Some(key) => KeyLookup::Key(key),
-            None if self.binding == Binding::Sealed => KeyLookup::Unknown,
-            None if self.binding == Binding::Broken || self.is_of_writer(other)? => {
-                KeyLookup::Unbound
-            }
-            None => KeyLookup::Unknown,
+            None if self.is_sealed => KeyLookup::Unknown,
+            None => KeyLookup::Unbound,
         })
     }
 
     /// The key, if the caller holds it and it is bound to the store.
     fn key_of<'a>(&'a self, other: &'a ReadOnlyKey) -> Result<Option<&'a SealingKey>> {
-        if self.binding == Binding::Broken {
+        if !self.is_sealed {
             return Ok(None);
         }
         if other.key.get().is_none() {
-            let held = match other.entry.find_with(&self.keys)? {
-                Some((position, _)) if self.binding == Binding::Older(position) => None,
-                found => found.map(|(_, bytes)| other.entry.sealing_key(&bytes)),
-            };
+            let held = other.entry.find(&self.keys)?;
+            let held = held.map(|bytes| other.entry.sealing_key(&bytes));
             // If another thread has set it already, the value is the same.
             let _ = other.key.set(held);
         }
         Ok(other.key.get().and_then(Option::as_ref))
     }
 
-    /// Whether this entry is for the writing key too. No change of keys leaves such an entry behind.
-    fn is_of_writer(&self, other: &ReadOnlyKey) -> Result<bool> {
-        let Binding::Older(writer) = self.binding else { return Ok(false) };
-        Ok(other.entry.find_with(&self.keys)?.is_some_and(|(position, _)| position == writer))
-    }
-
-    /// The id of an unbound entry that is for the writing key too.
-    fn same_key_twice(&self) -> Result<Option<&str>> {
-        for other in &self.others {
-            if self.is_of_writer(other)? {
-                return Ok(Some(&other.entry.kid));
-            }
-        }
-        Ok(None)
-    }
-
     /// The ids of keys that the vault names although they are not bound to the store.
     pub(crate) fn unbound(&self) -> impl Iterator<Item = &str> {
-        let others = self.others.iter().filter(|_| self.binding != Binding::Sealed);
+        let others = self.others.iter().filter(|_| !self.is_sealed);
         others.map(|other| other.entry.kid.as_str())
     }
 
     /// Fails if the vault may name a key that is not the store's.
     pub(crate) fn check_bound(&self, root: &dyn Directory) -> Result<()> {
-        let is_sound = match self.binding {
-            Binding::Sealed => true,
-            Binding::Older(_) => self.same_key_twice()?.is_none(),
-            Binding::Broken => self.others.is_empty(),
-        };
         let path = root.path().join(VAULT);
         let reason = "it names a key that is not bound to this store";
-        if is_sound { Ok(()) } else { Err(Error::VaultDamaged { path, reason }) }
+        match self.is_sealed || self.others.is_empty() {
+            true => Ok(()),
+            false => Err(Error::VaultDamaged { path, reason }),
+        }
     }
 }
 

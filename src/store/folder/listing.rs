@@ -10,7 +10,7 @@ use crate::store::record::layout::{CATALOG, PACKS, QUARANTINE};
 use crate::store::record::name::pack_name::PackName;
 
 /// Files of a conversation that are neither records nor documents.
-const SIDECARS: [&[u8]; 10] = [
+const SIDECARS: [&[u8]; 9] = [
     b"vault",
     b"head",
     b"lock",
@@ -20,8 +20,6 @@ const SIDECARS: [&[u8]; 10] = [
     b"recall",
     b"syncing",
     b"sharing",
-    // Of earlier versions. Nothing reads it.
-    b"origins",
 ];
 
 impl Folder {

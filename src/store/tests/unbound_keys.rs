@@ -7,8 +7,7 @@ use crate::admin::{Rekey, RepairKind, RepairOptions};
 use crate::crypto::SealingKey;
 use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::StoreOptions;
-use crate::store::folder::keyring::key_list;
-use crate::store::folder::keyring::key_list::Entry;
+use crate::store::folder::keyring::{KeyLookup, Keyring, key_list};
 use crate::store::tests::failing_storage::said;
 use crate::store::{ConversationStore, FileConversationStore, FindingKind};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
@@ -71,7 +70,7 @@ fn split(vault: &str) -> (&str, &str) {
     rest.split_once(']').unwrap()
 }
 
-fn older_line(key: &EncryptionKey, salt: u8) -> String {
+fn line(key: &EncryptionKey, salt: u8) -> String {
     use base64::Engine;
     let salt = [salt; 32];
     let id = SealingKey::new(&key.unsalted(), &salt).id().to_owned();
@@ -138,58 +137,18 @@ async fn a_vault_without_a_seal_whose_store_has_one_names_the_writing_key_alone(
     let directory = house("ours").await;
     let vault = read(&directory, "vault");
     let (keys, _) = split(&vault);
-    let planted = format!("{{\"v\":1,\"keys\":[{keys},{}]}}\n", older_line(&next(), 3));
+    let planted = format!("{{\"v\":1,\"keys\":[{keys},{}]}}\n", line(&next(), 3));
     directory.replace("vault", planted.as_bytes()).unwrap();
     let store = open_with(&directory, StoreOptions::new(ours()).also_with(next())).await;
     assert!(!store.verify(|_| {}).await.unwrap().is_sound());
     let id = SealingKey::new(&next().unsalted(), &[3; 32]).id().to_owned();
-    let vault = crate::store::folder::keyring::Keyring::read(
+    let vault = Keyring::read(
         &*directory,
         &[Arc::new(ours()), Arc::new(next())],
     );
     let vault = vault.unwrap().unwrap();
-    assert!(matches!(vault.find(&id), Ok(crate::store::folder::keyring::KeyLookup::Unbound)));
+    assert!(matches!(vault.find(&id), Ok(KeyLookup::Unbound)));
     assert_eq!(vault.keys().count(), 1);
-}
-
-#[tokio::test]
-async fn a_vault_from_before_seals_gets_one_with_the_next_message() {
-    let directory = Arc::new(MemoryDirectory::default());
-    let older = format!("{{\"v\":1,\"keys\":[{}]}}\n", older_line(&ours(), 1));
-    directory.replace("vault", older.as_bytes()).unwrap();
-    let store = open(&directory).await;
-    assert!(store.read_tail(1).await.unwrap().messages.is_empty());
-    assert_eq!(read(&directory, "vault"), older, "reading changes nothing");
-    store.append_message(said(1)).await.unwrap();
-    let now = read(&directory, "vault");
-    assert!(now.starts_with(older.trim_end().trim_end_matches('}')), "{now}");
-    assert!(now.contains(r#"],"seal":""#), "{now}");
-    store.append_message(said(2)).await.unwrap();
-    assert_eq!(read(&directory, "vault"), now);
-    assert!(open(&directory).await.verify(|_| {}).await.unwrap().findings.is_empty());
-}
-
-#[tokio::test]
-async fn a_change_of_keys_that_was_begun_before_seals_is_gone_on_with_and_bound() {
-    let directory = Arc::new(MemoryDirectory::default());
-    let (old, new) = (older_line(&ours(), 1), older_line(&next(), 2));
-    directory.replace("vault", format!(r#"{{"v":1,"keys":[{old}]}}"#).as_bytes()).unwrap();
-    open(&directory).await.append_message(said(1)).await.unwrap();
-    directory.replace("vault", format!(r#"{{"v":1,"keys":[{new},{old}]}}"#).as_bytes()).unwrap();
-    let both = || StoreOptions::new(next()).also_with(ours());
-    let store = open_with(&directory, both()).await;
-    assert_eq!(words(&store).await, ["1"]);
-    store.append_message(said(2)).await.unwrap();
-    let found = store.verify(|_| {}).await.unwrap().findings;
-    assert_eq!(found.len(), 1, "that the vault was never sealed: {found:?}");
-    let root: Arc<dyn Directory> = directory.clone();
-    let begun = Rekey::new(ours(), next()).run_on(&root, |_| ControlFlow::Break(())).unwrap();
-    assert_eq!(begun.kept.len(), 1);
-    assert!(open_with(&directory, both()).await.verify(|_| {}).await.unwrap().findings.is_empty());
-    Rekey::new(ours(), next()).run_on(&root, |_| ControlFlow::Continue(())).unwrap();
-    let store = open_with(&directory, StoreOptions::new(next())).await;
-    assert_eq!(words(&store).await, ["1", "2"]);
-    assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
 }
 
 #[tokio::test]
@@ -202,7 +161,7 @@ async fn what_a_change_of_keys_names_is_bound_as_long_as_it_takes() {
     // Another order is refused too.
     let list = key_list::read(&*directory).unwrap().unwrap();
     assert_eq!(list.entries.len(), 2);
-    assert_eq!(list.is_sealed_by(&next().unsalted()), Some(true));
+    assert!(list.is_sealed_by(&next().unsalted()));
     let vault = read(&directory, "vault");
     let (keys, seal) = split(&vault);
     let (first, second) = keys.split_once("},").unwrap();
@@ -222,32 +181,17 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
     // It would take a gibibyte, and minutes in a test build.
     let costly =
         format!(r#"{{"kid":"{id}","kdf":"argon2id","m":1048576,"t":16,"p":1,"salt":"{salt}"}}"#);
-    let older = older_line(&ours(), 1);
-    let own = Entry::new(&ours()).unwrap();
-    let bound = String::from_utf8(key_list::copy_bytes(&own).unwrap()).unwrap();
-    let started = std::time::Instant::now();
-    for first in [older.as_str(), split(&bound).0] {
-        let vault = format!(r#"{{"v":1,"keys":[{first},{costly}]}}"#);
-        directory.replace("vault", vault.as_bytes()).unwrap();
-        let vault =
-            crate::store::folder::keyring::Keyring::read(&directory, &keys).unwrap().unwrap();
-        let writer = vault.writer().id().to_owned();
-        assert!(matches!(
-            vault.find(&writer),
-            Ok(crate::store::folder::keyring::KeyLookup::Key(_))
-        ));
-        assert_eq!(vault.unbound().count(), 1);
-        if first != older {
-            assert!(matches!(
-                vault.find(id),
-                Ok(crate::store::folder::keyring::KeyLookup::Unbound)
-            ));
-        }
-    }
-    assert!(started.elapsed().as_secs() < 5);
-    let many = format!(r#"{{"v":1,"keys":[{older},{costly},{costly},{costly},{costly}]}}"#);
+    let first = line(&ours(), 1);
+    let vault = format!(r#"{{"v":1,"keys":[{first},{costly}]}}"#);
+    directory.replace("vault", vault.as_bytes()).unwrap();
+    let vault = Keyring::read(&directory, &keys).unwrap().unwrap();
+    let writer = vault.writer().id().to_owned();
+    assert!(matches!(vault.find(&writer), Ok(KeyLookup::Key(_))));
+    assert_eq!(vault.unbound().count(), 1);
+    assert!(matches!(vault.find(id), Ok(KeyLookup::Unbound)));
+    let many = format!(r#"{{"v":1,"keys":[{first},{costly},{costly},{costly},{costly}]}}"#);
     directory.replace("vault", many.as_bytes()).unwrap();
-    let refused = crate::store::folder::keyring::Keyring::read(&directory, &keys);
+    let refused = Keyring::read(&directory, &keys);
     assert!(matches!(refused, Err(Error::VaultDamaged { .. })), "{refused:?}");
 }
 
@@ -257,5 +201,5 @@ fn the_seal_of_the_formats_example_is_right() {
     let vault = format.lines().find(|line| line.starts_with(r#"{"v":1,"keys":"#)).unwrap();
     let list = key_list::parse(vault.as_bytes(), std::path::Path::new("vault")).unwrap();
     let key = secret("test key, not secret").unsalted();
-    assert_eq!(list.is_sealed_by(&key), Some(true));
+    assert!(list.is_sealed_by(&key));
 }

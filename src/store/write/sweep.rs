@@ -38,8 +38,6 @@ impl Writer {
                     folder.packs.remove(&pack.to_string())?;
                 }
             }
-            // Of earlier versions. Nothing reads it.
-            folder.directory.remove("origins")?;
             folder.directory.sync()?;
             for beside in [&folder.directory, &folder.packs] {
                 remove_folder(beside, QUARANTINE)?;

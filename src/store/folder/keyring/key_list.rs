@@ -37,10 +37,10 @@ pub(crate) struct KeyList {
 }
 
 impl KeyList {
-    /// Whether the writing key has sealed exactly these entries; `None` if there is no seal.
-    pub(crate) fn is_sealed_by(&self, writer: &KeyBytes) -> Option<bool> {
-        let seal = self.seal.as_ref()?;
-        Some(seal_of(&self.entries, writer).is_ok_and(|expected| expected == *seal))
+    /// Whether the writing key has sealed exactly these entries.
+    pub(crate) fn is_sealed_by(&self, writer: &KeyBytes) -> bool {
+        let seal = |seal: &String| seal_of(&self.entries, writer).is_ok_and(|right| right == *seal);
+        self.seal.as_ref().is_some_and(seal)
     }
 }
 
@@ -79,7 +79,7 @@ impl Entry {
         let (derivation, mut salt) = (key.derivation(), Salt::default());
         random(&mut salt)?;
         let bytes = key.make(&salt)?;
-        let kid = SealingKey::bound_id(&bytes, &salt);
+        let kid = SealingKey::new(&bytes, &salt).id().to_owned();
         Ok(Self { kid, derivation, salt, proof: None })
     }
 
@@ -89,7 +89,7 @@ impl Entry {
         random(&mut salt)?;
         // Without its salt a passphrase opens only what was sealed with the same words as a secret string.
         let derivation = if key.needs_salt() { Derivation::Sha256 } else { key.derivation() };
-        let proof = Some(SealingKey::bound_proof(&key.unsalted(), &salt, &kid));
+        let proof = Some(SealingKey::proof(&key.unsalted(), &salt, &kid));
         Ok(Self { kid, derivation, salt, proof })
     }
 
@@ -98,20 +98,11 @@ impl Entry {
     /// # Errors
     /// [`Error::NoMemory`].
     pub(crate) fn find(&self, keys: &[Arc<EncryptionKey>]) -> Result<Option<KeyBytes>> {
-        Ok(self.find_with(keys)?.map(|(_, bytes)| bytes))
-    }
-
-    /// The key's bytes, and the position of the given key that matches.
-    pub(crate) fn find_with(
-        &self,
-        keys: &[Arc<EncryptionKey>],
-    ) -> Result<Option<(usize, KeyBytes)>> {
         // Try passphrases last: each takes some tenths of a second.
-        let (slow, fast): (Vec<_>, Vec<_>) =
-            keys.iter().enumerate().partition(|(_, key)| key.needs_salt());
-        for (position, key) in fast.into_iter().chain(slow) {
+        let (slow, fast): (Vec<_>, Vec<_>) = keys.iter().partition(|key| key.needs_salt());
+        for key in fast.into_iter().chain(slow) {
             if let Some(bytes) = self.bytes_of(key)? {
-                return Ok(Some((position, bytes)));
+                return Ok(Some(bytes));
             }
         }
         Ok(None)
@@ -119,24 +110,11 @@ impl Entry {
 
     /// The key's bytes for this entry, if it is this key.
     pub(crate) fn bytes_of(&self, key: &EncryptionKey) -> Result<Option<KeyBytes>> {
-        let is_it = |bytes: &KeyBytes| self.is_bound_kind(bytes) || self.is_older_kind(bytes);
-        key.made_as(self.derivation, &self.salt, is_it)
-    }
-
-    /// Whether the id is of the kind that requires a sealed vault when there is more than one key.
-    pub(crate) fn is_bound_kind(&self, bytes: &KeyBytes) -> bool {
-        match &self.proof {
-            None => SealingKey::bound_id(bytes, &self.salt) == self.kid,
-            Some(proof) => SealingKey::bound_proof(bytes, &self.salt, &self.kid) == *proof,
-        }
-    }
-
-    /// Whether the entry is from before vaults had seals.
-    fn is_older_kind(&self, bytes: &KeyBytes) -> bool {
-        match &self.proof {
+        let is_it = |bytes: &KeyBytes| match &self.proof {
             None => SealingKey::new(bytes, &self.salt).id() == self.kid,
             Some(proof) => SealingKey::proof(bytes, &self.salt, &self.kid) == *proof,
-        }
+        };
+        key.made_as(self.derivation, &self.salt, is_it)
     }
 
     /// The key as this store uses it.
