@@ -74,6 +74,34 @@ fn the_python_reader_reads_a_store() {
         assert_eq!(found, expected, "{name}");
     }
 
+    // The golden home of format 1: the default conversation, and one whose messages are in a pack.
+    let whole = here().join("tests/fixtures/v1/whole");
+    let said = std::fs::read_to_string(here().join("tests/fixtures/v1/said.json")).unwrap();
+    let said: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap();
+    for (scope, folder) in [("default", ""), ("named/kitchen", "conversations/kitchen")] {
+        let of_scope =
+            |said: &&serde_json::Value| said["command"][1] == scope && said["command"][2] == "tail";
+        let expected = said.iter().find(of_scope).unwrap()["printed"].as_str().unwrap();
+        let content = |line: &str| {
+            let message: serde_json::Value = serde_json::from_str(line).unwrap();
+            message["content"].as_str().map(str::to_owned)
+        };
+        let expected: Vec<_> = expected.lines().filter_map(content).collect();
+        let arguments = [&whole.join(folder), &whole.join("vault")];
+        let arguments = arguments.map(|path| path.to_str().unwrap().to_owned());
+        let output = Command::new(python)
+            .arg(&script)
+            .args(arguments)
+            .arg("test key, not secret")
+            .args(scope.split('/'))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let found: Vec<_> = printed.lines().filter_map(content).collect();
+        assert_eq!(found, expected, "{scope}");
+    }
+
     let key = EncryptionKey::generate().unwrap();
     let text = key.to_hex().unwrap();
     let store = folder.path().join("store");

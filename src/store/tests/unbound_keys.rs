@@ -142,10 +142,7 @@ async fn a_vault_without_a_seal_whose_store_has_one_names_the_writing_key_alone(
     let store = open_with(&directory, StoreOptions::new(ours()).also_with(next())).await;
     assert!(!store.verify(|_| {}).await.unwrap().is_sound());
     let id = SealingKey::new(&next().unsalted(), &[3; 32]).id().to_owned();
-    let vault = Keyring::read(
-        &*directory,
-        &[Arc::new(ours()), Arc::new(next())],
-    );
+    let vault = Keyring::read(&*directory, &[Arc::new(ours()), Arc::new(next())]);
     let vault = vault.unwrap().unwrap();
     assert!(matches!(vault.find(&id), Ok(KeyLookup::Unbound)));
     assert_eq!(vault.keys().count(), 1);

@@ -26,6 +26,7 @@ mod doctor_fix;
 mod documented;
 mod forget;
 mod forget_everything;
+mod golden;
 mod help;
 mod import;
 mod import_many;
