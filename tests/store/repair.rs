@@ -543,7 +543,7 @@ async fn the_proof_of_an_adopted_key_id_is_what_the_format_says() {
         hkdf::Hkdf::<Sha256>::new(Some(&salt), &key).expand(info.as_bytes(), &mut bytes).unwrap();
         bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
     };
-    assert_eq!(proof, derived(&format!("sottovoce/v1 bound adopted {kid}"), 16));
+    assert_eq!(proof, derived(&format!("sottovoce/v1 adopted {kid}"), 16));
     let keys =
         format!(r#"[{{"kid":"{kid}","kdf":"sha256","salt":"{}","proof":"{proof}"}}]"#, fields[15]);
     let seal = derived(&format!("sottovoce/v1 vault {keys}"), 32);
