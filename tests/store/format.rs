@@ -52,16 +52,18 @@ fn the_python_reader_reads_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let script: PathBuf = folder.path().join("reader.py");
     std::fs::write(&script, &blocks("python")[0]).unwrap();
-    let read = |store: &Path, secret: &str| {
+    let read_in = |store: &Path, folder: &str, secret: &str, scope: &str| {
         let output = Command::new(python)
             .arg(&script)
-            .args([store, &store.join("vault")])
+            .args([store.join(folder), store.join("vault")])
             .arg(secret)
+            .args(scope.split('/'))
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
+    let read = |store: &Path, secret: &str| read_in(store, "", secret, "default");
 
     for name in ["store-v1", "store-v1-packs"] {
         let fixtures = here().join("tests/fixtures");
@@ -87,17 +89,7 @@ fn the_python_reader_reads_a_store() {
             message["content"].as_str().map(str::to_owned)
         };
         let expected: Vec<_> = expected.lines().filter_map(content).collect();
-        let arguments = [&whole.join(folder), &whole.join("vault")];
-        let arguments = arguments.map(|path| path.to_str().unwrap().to_owned());
-        let output = Command::new(python)
-            .arg(&script)
-            .args(arguments)
-            .arg("test key, not secret")
-            .args(scope.split('/'))
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let printed = String::from_utf8(output.stdout).unwrap();
+        let printed = read_in(&whole, folder, "test key, not secret", scope);
         let found: Vec<_> = printed.lines().filter_map(content).collect();
         assert_eq!(found, expected, "{scope}");
     }

@@ -11,18 +11,6 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/v1").join(name)
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(std::fs::copy(entry.path(), to).unwrap()),
-        }
-    }
-}
-
 /// Whether what was printed has all that was printed then. Later programs may say more.
 fn says(now: &Value, then: &Value) -> bool {
     match (now, then) {
@@ -39,7 +27,8 @@ fn says(now: &Value, then: &Value) -> bool {
 /// A home with the golden store.
 fn home() -> Home {
     let home = Home::new();
-    copy(&golden("whole"), &home.store());
+    std::fs::create_dir_all(home.store().parent().unwrap()).unwrap();
+    copied(&golden("whole"), &home.store());
     home
 }
 
@@ -82,10 +71,11 @@ fn a_home_of_format_1_says_what_it_said() {
 #[cfg(feature = "share")]
 #[test]
 fn a_remote_of_format_1_gives_a_later_device_what_it_holds() {
-    let (home, remote) = (Home::new(), tempfile::tempdir().unwrap());
-    copy(&golden("remote"), remote.path());
+    let (home, folder) = (Home::new(), tempfile::tempdir().unwrap());
+    let remote = folder.path().join("remote");
+    copied(&golden("remote"), &remote);
     let invitation = std::fs::read_to_string(golden("code")).unwrap();
-    let at = remote.path().to_str().unwrap();
+    let at = remote.to_str().unwrap();
     let joined =
         home.run(&["device", "join", invitation.trim(), "--at", at, "--name", "later", "--all"]);
     assert_eq!(code(&joined), 0, "{}", err(&joined));

@@ -153,6 +153,12 @@ impl Home {
     }
 }
 
+/// Copies a folder with all that is in it to a place where nothing is.
+fn copied(from: &Path, to: &Path) {
+    let done = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(done.success());
+}
+
 /// A line that `append` takes.
 fn user(words: &str) -> String {
     format!("{}\n", serde_json::json!({"role": "user", "content": words}))

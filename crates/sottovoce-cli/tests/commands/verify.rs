@@ -1,10 +1,5 @@
 use super::*;
 
-fn copied(from: &Path, to: &Path) {
-    let done = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
-    assert!(done.success());
-}
-
 #[test]
 fn verify_tells_by_its_exit_code_and_names_what_it_found_and_what_to_do() {
     let home = Home::new();
