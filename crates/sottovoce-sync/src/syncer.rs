@@ -239,6 +239,10 @@ impl Syncer {
             });
             state.begun.get_or_insert_default().extend(lasts);
             state.selection = selection;
+            if !state.own.kept.is_empty() {
+                let lasts = self.home.lasts(&state.selection).await?;
+                state.begin_stream(self.home.new_id()?, lasts);
+            }
             // What others said in conversations that were not shared was passed over.
             state.read_from_start();
         }

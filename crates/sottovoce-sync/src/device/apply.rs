@@ -25,21 +25,33 @@ struct News {
 }
 
 /// What is new in each conversation, in an order in which it can be applied: what follows the removal of a conversation
-/// belongs to one that was begun anew. Also whether some conversation's name cannot be read.
-fn sort_by_conversation(batches: Vec<Batch>, selection: &Selection) -> (Vec<(Scope, News)>, bool) {
-    let (mut sorted, mut are_unknown) = (Vec::new(), false);
+/// belongs to one that was begun anew.
+#[derive(Default)]
+struct Sorted {
+    news: Vec<(Scope, News)>,
+    /// Whether some conversation's name cannot be read.
+    are_unknown: bool,
+    /// Whether some conversations are not shared here.
+    are_left_out: bool,
+}
+
+fn sort_by_conversation(batches: Vec<Batch>, selection: &Selection) -> Sorted {
+    let mut sorted = Sorted::default();
     let mut news: BTreeMap<Scope, News> = BTreeMap::new();
     for batch in batches {
         let scope = match batch.scope.parse::<Scope>() {
             Ok(scope) if selection.includes(&scope) => scope,
-            Ok(_) => continue,
+            Ok(_) => {
+                sorted.are_left_out = true;
+                continue;
+            }
             Err(_) => {
-                are_unknown = true;
+                sorted.are_unknown = true;
                 continue;
             }
         };
         if news.get(&scope).is_some_and(|news| news.removed) {
-            sorted.extend(news.remove_entry(&scope));
+            sorted.news.extend(news.remove_entry(&scope));
         }
         let found = news.entry(scope.clone()).or_default();
         found.incoming.forgotten.extend(batch.gone);
@@ -53,8 +65,8 @@ fn sort_by_conversation(batches: Vec<Batch>, selection: &Selection) -> (Vec<(Sco
         let said = batch.said.into_iter().filter_map(|said| said.shared(&scope));
         found.incoming.messages.extend(said);
     }
-    sorted.extend(news);
-    (sorted, are_unknown)
+    sorted.news.extend(news);
+    sorted
 }
 
 impl Device {
@@ -66,7 +78,11 @@ impl Device {
     ) -> SyncResult<()> {
         let selection = self.state.selection.clone();
         let sorted = move || sort_by_conversation(batches, &selection);
-        let (news, are_unknown) = off_thread(sorted).await?;
+        let Sorted { news, are_unknown, are_left_out } = off_thread(sorted).await?;
+        // It alone may have what was said in a conversation that is not shared any more.
+        if are_left_out && self.keep_stream(device) {
+            self.state.own.kept.insert(device);
+        }
         if are_unknown {
             report.problems.push(Problem::UnknownScope);
         }

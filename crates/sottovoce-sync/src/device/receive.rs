@@ -25,8 +25,12 @@ impl Device {
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<()> {
-        let is_beginning =
-            self.state.begun.as_ref().is_some_and(|lasts| lasts.values().any(|last| *last > 0));
+        let is_replacing = !self.state.own.replaces.is_empty();
+        let is_beginning = self
+            .state
+            .begun
+            .as_ref()
+            .is_some_and(|lasts| is_replacing || lasts.values().any(|last| *last > 0));
         if is_beginning && !self.has_heard {
             // What others have must be known completely before this stream begins.
             self.state.read_from_start();
@@ -235,9 +239,10 @@ impl Device {
         }
     }
 
-    /// Leaves a stream in its place that this device's was to take: it may have what could not be read just now.
-    fn keep_stream(&mut self, device: Id) {
-        self.state.own.replaces.remove(&device);
+    /// Leaves a stream in its place that this device's was to take: it may have what could not be read just now. Returns
+    /// whether it was to be replaced.
+    pub(super) fn keep_stream(&mut self, device: Id) -> bool {
+        self.state.own.replaces.remove(&device)
     }
 
     fn read_of(&self, device: Id) -> Point {

@@ -98,6 +98,9 @@ pub(crate) struct Own {
     pub(crate) superseded: Vec<Id>,
     /// Streams that this one takes the place of.
     pub(crate) replaces: BTreeSet<Id>,
+    /// Streams that this one would take the place of, had they no conversations that are not shared any more.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) kept: BTreeSet<Id>,
     pub(crate) scopes: BTreeMap<String, Published>,
     pub(crate) seen: BTreeMap<Id, u64>,
     /// The objects with the contents of each artifact that this device published.
@@ -265,6 +268,7 @@ impl State {
     pub(crate) fn begin_stream(&mut self, device: Id, lasts: BTreeMap<String, u64>) {
         let left = std::mem::replace(&mut self.device, device);
         let mut replaces = std::mem::take(&mut self.own.replaces);
+        replaces.append(&mut self.own.kept);
         if left != device {
             self.peers.entry(left).or_default();
             replaces.insert(left);

@@ -154,6 +154,61 @@ async fn what_others_said_reaches_a_new_remote_also_if_it_is_selected_later() {
 }
 
 #[tokio::test]
+async fn a_stream_stays_that_has_a_conversation_which_its_device_shares_no_more() {
+    let [one, two] = devices().await;
+    rounds(&[&one, &two]).await;
+    let backup = two.back_up();
+    two.say_in(&kitchen(), "published before").await;
+    two.sync().await;
+    two.restore(&backup);
+    two.syncer
+        .select(Selection { except: vec!["named/kitchen".to_owned()], ..all() })
+        .await
+        .unwrap();
+    two.say("after").await;
+    assert!(two.sync().await.began_again);
+    rounds(&[&one, &two]).await;
+    assert_eq!(one.words_in(&kitchen()).await, ["published before"]);
+    two.syncer.select(all()).await.unwrap();
+    rounds(&[&two, &one]).await;
+    assert_eq!(two.words_in(&kitchen()).await, ["published before"]);
+    let streams: std::collections::BTreeSet<String> = named(&one.remote.objects, "/h/")
+        .iter()
+        .map(|name| name.rsplit_once('/').unwrap().1[..32].to_owned())
+        .collect();
+    assert_eq!(streams.len(), 2, "a stream that nobody writes is left: {streams:?}");
+}
+
+#[tokio::test]
+async fn a_device_that_begins_again_and_is_interrupted_keeps_what_it_takes_over() {
+    for after in 1..40 {
+        let [one, two] = devices().await;
+        rounds(&[&one, &two]).await;
+        let backup = two.back_up();
+        two.say("published before").await;
+        two.sync().await;
+        two.restore(&backup);
+        let mut left: i32 = after;
+        two.remote.decide(move |_, _| {
+            left -= 1;
+            if left <= 0 { Fate::Lose } else { Fate::Pass }
+        });
+        let is_over = two.try_sync().await.is_ok();
+        two.remote.decide(|_, _| Fate::Pass);
+        two.sync().await;
+        let third = Machine::new(&one.remote.objects);
+        let invitation = one.syncer.invitation().await.unwrap();
+        third.syncer.join(&invitation, Default::default()).await.unwrap();
+        third.sync().await;
+        assert_eq!(third.words().await, ["published before"], "interrupted at request {after}");
+        if is_over {
+            return;
+        }
+    }
+    panic!("the sync is never over");
+}
+
+#[tokio::test]
 async fn of_two_removals_of_which_one_was_interrupted_the_finished_one_counts() {
     let [mut one, two, three] = devices().await;
     one.say("before").await;
