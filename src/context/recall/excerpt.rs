@@ -22,9 +22,16 @@ impl RecallHit {
             return (!is_short).then(|| passage(own, range));
         }
         // The note tells at least where the text stands if that cannot be read.
-        let whole = text::whole(store, &self.stored).await.ok()??;
-        let passage = passage(&whole.text, &lines(&whole.text, own.len() + 1, range));
+        let passage = self.attached(store).await?;
         Some(if is_short { format!("{own}\n{passage}") } else { passage })
+    }
+
+    /// The passage of an artifact that the message refers to.
+    pub(super) async fn attached(&self, store: &dyn ConversationStore) -> Option<String> {
+        let whole = text::whole(store, &self.stored).await.ok()??;
+        let start = self.stored.message.content.len() + 1;
+        let range = &self.hit.passage;
+        (range.end > start).then(|| passage(&whole.text, &lines(&whole.text, start, range)))
     }
 }
 

@@ -221,7 +221,9 @@ impl Loaded {
         match text::whole(store, stored).await {
             Ok(whole) => {
                 let whole = whole?;
-                self.extent(block_of(stored.seq))?.artifacts.extend(whole.artifacts);
+                self.extent(block_of(stored.seq))?
+                    .artifacts
+                    .extend(whole.artifacts.into_iter().map(|(id, _)| id));
                 Some(whole.text)
             }
             Err(error) => {
