@@ -202,17 +202,19 @@ impl ContextMessage {
 
     /// The same message with other text.
     pub(crate) fn with_words(&self, words: &str) -> Self {
-        self.changed(|message| words.clone_into(&mut message.content))
-    }
-
-    /// The same message with a change.
-    pub(crate) fn changed(&self, change: impl FnOnce(&mut ChatMessage)) -> Self {
-        let mut changed = self.clone();
-        match &mut changed.source {
-            Source::Stored(stored) => change(&mut Arc::make_mut(stored).message),
-            Source::Supplied(message) => change(Arc::make_mut(message)),
-        }
-        changed
+        let source = match &self.source {
+            Source::Stored(stored) => {
+                let mut stored = StoredMessage::clone(stored);
+                words.clone_into(&mut stored.message.content);
+                Source::Stored(Arc::new(stored))
+            }
+            Source::Supplied(message) => {
+                let mut message = ChatMessage::clone(message);
+                words.clone_into(&mut message.content);
+                Source::Supplied(Arc::new(message))
+            }
+        };
+        Self { source, ..self.clone() }
     }
 
     /// The time by which it is ordered.

@@ -111,11 +111,6 @@ impl ChatMessage {
         format!("{source} {name}").trim_end().to_owned()
     }
 
-    /// Whether another device sent it.
-    pub fn is_received(&self) -> bool {
-        self.metadata.get(IMPORTED_FROM).is_some_and(|mark| mark.starts_with(RECEIVED))
-    }
-
     /// Notes where its words come from, with the name of that or nothing, whatever it said before.
     #[must_use]
     pub fn from_source(self, source: Source, name: &str) -> Self {

@@ -47,17 +47,11 @@ pub(crate) const RECALLED: &str = "From earlier conversations, as far as it may 
 /// What a document says, for a question that asks for it. The words cannot end the quotation.
 #[cfg(feature = "recall")]
 pub(crate) fn from_document(name: &str, day: &str, words: &str) -> String {
-    let plain = |c: char| match c {
-        '"' => '\'',
-        '[' => '(',
-        ']' => ')',
-        c if c.is_whitespace() || c.is_control() => ' ',
-        c => c,
-    };
-    let quoted = |text: &str| text.chars().map(plain).collect::<String>();
-    let name = match name {
-        "" => "a document".to_owned(),
-        name => format!("the document \"{}\"", quoted(name)),
+    let is_other = |c: char| c.is_whitespace() || c.is_control() || "[]".contains(c);
+    let quoted = |text: &str| text.replace('"', "'").replace(is_other, " ");
+    let name = match name.is_empty() {
+        true => "a document".to_owned(),
+        false => format!("the document \"{}\"", quoted(name)),
     };
     format!("[from {name}, {day}] \"{}\"", quoted(words))
 }

@@ -1,7 +1,7 @@
 //! All words of the pages, in English.
 
 use sottovoce::prompt::EntryOutcome;
-use sottovoce::{ChatRole, Scope, Source};
+use sottovoce::{ChatRole, Scope};
 
 /// A noun for one and for many.
 type Noun = (&'static str, &'static str);
@@ -84,7 +84,7 @@ texts! {
     NEWER = "Newer"; NEWEST = "Newest"; NOTHING_HERE = "Nothing was said here yet."; MESSAGE = "message";
     TOOL_RESULT = "Result";
     MOVED_TO_ARTIFACT = "Its text is kept as an artifact";
-    RESTORED = "restored from a snapshot"; RECEIVED = "from another device"; PRUNED = "kept out of prompts"; ASIDE = "perhaps a program's task";
+    RESTORED = "restored from a snapshot"; IMPORTED = "imported"; PRUNED = "kept out of prompts"; ASIDE = "perhaps a program's task";
     CLEARED = "The context was cleared"; FORGET_PICKED = "Forget what is selected…"; SAY_LABEL = "Say something…";
     SAY = "Say"; RETRY = "Retry"; STOP = "Stop"; OFF_RECORD = "off the record"; THINKING = "thinking…";
     LOOKED_UP = "looking it up…"; ANSWERED = "The answer has ended."; STOPPED = "Stopped. What was shown is kept.";
@@ -291,17 +291,6 @@ pub(crate) fn outcome(outcome: EntryOutcome) -> &'static str {
         EntryOutcome::TooLong => "too long beside the rest",
         _ => "left out",
     }
-}
-
-/// A mark for words that nobody said here.
-pub(crate) fn brought(source: Source) -> Option<&'static str> {
-    Some(match source {
-        Source::Client => "from a program",
-        Source::Member => "from a member",
-        Source::Import => "imported",
-        Source::Document => "about a document",
-        _ => return None,
-    })
 }
 
 /// What a metadata key of the library's own means.

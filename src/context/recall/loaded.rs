@@ -221,9 +221,7 @@ impl Loaded {
         match text::whole(store, stored).await {
             Ok(whole) => {
                 let whole = whole?;
-                self.extent(block_of(stored.seq))?
-                    .artifacts
-                    .extend(whole.artifacts.into_iter().map(|(id, _)| id));
+                self.extent(block_of(stored.seq))?.artifacts.extend(whole.artifacts);
                 Some(whole.text)
             }
             Err(error) => {

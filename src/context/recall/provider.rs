@@ -10,8 +10,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-use super::document::{Document, documents};
-use super::excerpt::{LONGEST, passage};
+use super::document::{self, quoted};
+use super::excerpt::LONGEST;
 use super::index::Recall;
 use super::results::{RecallHit, RecallQuery, ScoreFloor};
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
@@ -23,8 +23,6 @@ use crate::store::{ConversationStore, Profile, StoredMessage};
 const TOKENS: usize = 256;
 /// How many hits are considered.
 const CONSIDERED: usize = 24;
-/// How many documents are considered, so that many of them do not take the place of what was said.
-const DOCUMENTS: usize = 4;
 /// How many messages are read for what was said just before.
 const LATELY: usize = 8;
 
@@ -113,16 +111,14 @@ impl ContextProvider for RecallContextProvider {
         let comes = |stored: &StoredMessage| {
             let source = stored.message.source().0;
             let mut seqs = considered.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_considered = source != Source::Document
-                || seqs.contains(&stored.seq)
-                || seqs.len() < DOCUMENTS && seqs.insert(stored.seq);
-            self.sources.has(source) && is_considered
+            let is_new = |seqs: &mut BTreeSet<u64>| {
+                seqs.contains(&stored.seq) || seqs.len() < document::MOST && seqs.insert(stored.seq)
+            };
+            self.sources.has(source) && (source != Source::Document || is_new(&mut seqs))
         };
         let may_see = |stored: &StoredMessage| {
-            is_context(stored)
-                && !is_same(stored, request.current_prompt)
-                && is_first(stored)
-                && comes(stored)
+            let is_other = !is_same(stored, request.current_prompt) && is_first(stored);
+            is_context(stored) && is_other && comes(stored)
         };
         let lately = store.read_thread(request.thread, LATELY).await?;
         let said = lately
@@ -143,15 +139,8 @@ impl ContextProvider for RecallContextProvider {
             // The summary tells what was said just before.
             found.hits.retain(|hit| !summary.replaces(&hit.stored));
         }
-        let mut documents = documents(&**store, &query, &found.hits).await?;
-        for document in documents.values_mut() {
-            document.is_asked_for |= self.sources == RecallSources::All;
-            document.is_asked_for &= self.sources != RecallSources::People;
-        }
-        found.hits.retain(|hit| {
-            hit.stored.message.source().0 != Source::Document
-                || documents.get(&hit.stored.seq).is_some_and(|document| document.is_asked_for)
-        });
+        let asked = (&query, request.now);
+        found.hits = quoted(&**store, asked, self.sources, found.hits).await?;
         let mut found = found.within(self.tokens, LONGEST);
         if found.hits.is_empty() {
             return Ok(none());
@@ -160,31 +149,12 @@ impl ContextProvider for RecallContextProvider {
         found.hits.sort_by_key(|found| (found.hit.at, found.hit.seq));
         let mut messages = Vec::with_capacity(found.hits.len());
         for hit in &found.hits {
-            let document = documents.get(&hit.stored.seq);
-            let quoted = document.filter(|document| document.is_asked_for);
-            let why = |why: &str, whose: &str| reason(hit, why, whose, request.now);
-            let message = match (document, quoted) {
-                (_, Some(document)) => quotation(&**store, hit, document, request.now).await,
-                (Some(_), None) => own_words(hit),
-                (None, None) => shown(&**store, hit).await,
-            };
-            let (wordless, role) = (hit.hit.why.without_words(), hit.stored.message.role);
-            let (whose, name) = match (quoted, hit.stored.message.speaker()) {
-                (Some(document), _) => (
-                    "from a document".to_owned(),
-                    format!("from the document “{}”", *document.name),
-                ),
-                (None, None) => (format!("by {}", by(role)), format!("by {}", by(role))),
-                (None, Some(name)) => (format!("by {}", by(role)), format!("by {name}")),
-            };
-            // Two messages may have shown the same document.
-            let told =
-                |other: &ContextMessage| other.message().content == message.message().content;
-            if quoted.is_some() && messages.iter().any(told) {
-                continue;
-            }
-            let message = message.because(why(&wordless, &whose));
-            messages.push(message.quoting(why(&hit.hit.why.in_words(), &name)));
+            let why = |why: &str, by: &str| reason(hit, why, by, request.now);
+            let message = shown(&**store, hit).await;
+            let (wordless, role) = (hit.hit.why.without_words(), whose(hit.stored.message.role));
+            let name = hit.stored.message.speaker().unwrap_or(role);
+            let message = message.because(why(&wordless, role));
+            messages.push(message.quoting(why(&hit.hit.why.in_words(), name)));
         }
         let mut context = Context::new(messages, "said earlier");
         context.skipped = found.skipped;
@@ -237,40 +207,13 @@ async fn shown(store: &dyn ConversationStore, found: &RecallHit) -> ContextMessa
     }
 }
 
-/// What a document says, as a quotation that names it. It is never a person's own line.
-async fn quotation(
-    store: &dyn ConversationStore,
-    found: &RecallHit,
-    document: &Document,
-    now: Option<Timestamp>,
-) -> ContextMessage {
-    let words = match found.attached(store).await {
-        None => found.excerpt(store).await,
-        attached => attached,
-    };
-    let words = words.as_deref().unwrap_or(&found.stored.message.content);
-    let said = texts::from_document(&document.name, &day(found, now), words);
-    ContextMessage::from(Arc::clone(&found.stored)).changed(|message| {
-        *message = message.clone().from_source(Source::Document, &document.name);
-        message.role = ChatRole::System;
-        message.content = said;
-    })
-}
-
-/// What somebody said beside a document, without what the document says.
-fn own_words(found: &RecallHit) -> ContextMessage {
-    let own = &found.stored.message.content;
-    let end = own.char_indices().nth(LONGEST).map_or(own.len(), |(at, _)| at);
-    ContextMessage::from(Arc::clone(&found.stored)).with_words(&passage(own, &(0..end)))
-}
-
 /// Why a message is brought in: what of it fits, whose it is, and when it was said.
-fn reason(found: &RecallHit, why: &str, whose: &str, now: Option<Timestamp>) -> String {
-    format!("recalled: {why}, {whose}, {}", day(found, now))
+fn reason(found: &RecallHit, why: &str, by: &str, now: Option<Timestamp>) -> String {
+    format!("recalled: {why}, by {by}, {}", day(found, now))
 }
 
 /// The day on which a message was said.
-fn day(found: &RecallHit, now: Option<Timestamp>) -> String {
+pub(super) fn day(found: &RecallHit, now: Option<Timestamp>) -> String {
     let day = Date::new(1970, 1, 1).and_then(|first| first.checked_add(found.hit.day.days()));
     let this_year = now.map(|now| now.to_zoned(TimeZone::UTC).year());
     let day = day.unwrap_or_default();
@@ -278,11 +221,11 @@ fn day(found: &RecallHit, now: Option<Timestamp>) -> String {
     day.strftime(if is_recent { "%-d %B" } else { "%-d %B %Y" }).to_string()
 }
 
-fn by(role: ChatRole) -> &'static str {
+fn whose(role: ChatRole) -> &'static str {
     match role {
         ChatRole::User => "you",
         ChatRole::Assistant => "the assistant",
-        ChatRole::System | ChatRole::Tool => "the program",
+        ChatRole::System | ChatRole::Tool => "a document",
     }
 }
 

@@ -99,8 +99,7 @@ fn marks_of(stored: &StoredMessage, profile: Option<&Profile>) -> Vec<&'static s
     let is_pruned = profile.is_some_and(|profile| profile.is_pruned(stored.seq));
     [
         message.restored_from().is_some().then_some(en::RESTORED),
-        en::brought(message.source().0),
-        message.is_received().then_some(en::RECEIVED),
+        message.metadata.contains_key("importedFrom").then_some(en::IMPORTED),
         is_pruned.then_some(en::PRUNED),
         message.aside().and(Some(en::ASIDE)),
     ]
