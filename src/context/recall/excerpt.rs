@@ -22,21 +22,14 @@ impl RecallHit {
             return (!is_short).then(|| passage(own, range));
         }
         // The note tells at least where the text stands if that cannot be read.
-        let passage = self.attached(store).await?;
-        Some(if is_short { format!("{own}\n{passage}") } else { passage })
-    }
-
-    /// The passage of an artifact that the message refers to.
-    pub(super) async fn attached(&self, store: &dyn ConversationStore) -> Option<String> {
         let whole = text::whole(store, &self.stored).await.ok()??;
-        let start = self.stored.message.content.len() + 1;
-        let range = &self.hit.passage;
-        (range.end > start).then(|| passage(&whole.text, &lines(&whole.text, start, range)))
+        let passage = passage(&whole.text, &lines(&whole.text, own.len() + 1, range));
+        Some(if is_short { format!("{own}\n{passage}") } else { passage })
     }
 }
 
 /// The lines of a passage, as far as they are near, in a text from `start` on.
-fn lines(text: &str, start: usize, passage: &Range<usize>) -> Range<usize> {
+pub(super) fn lines(text: &str, start: usize, passage: &Range<usize>) -> Range<usize> {
     let (first, last) = (passage.start.max(start), passage.end);
     let before = text.get(start..first).unwrap_or_default();
     let from = before.rfind('\n').map_or(start, |at| start + at + 1);

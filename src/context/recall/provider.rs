@@ -1,16 +1,14 @@
 //! A provider of what was said earlier and fits the utterance, beside the utterance.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
+use jiff::Timestamp;
 
-use super::document::{self, quoted};
+use super::document::{MOST, quoted};
 use super::excerpt::LONGEST;
 use super::index::Recall;
 use super::results::{RecallHit, RecallQuery, ScoreFloor};
@@ -102,23 +100,18 @@ impl ContextProvider for RecallContextProvider {
                 && !offered.as_ref().is_some_and(|offered| offered.contains(&seq))
         };
         let said = Mutex::new(HashMap::new());
-        // “Done.” after each command is worth one line: the first that is found.
+        // “Done.” after each command is worth one line: the first that is found. Of documents the first few are.
         let is_first = |stored: &StoredMessage| {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            *said.entry(digest(stored)).or_insert(stored.seq) == stored.seq
-        };
-        let considered = Mutex::new(BTreeSet::new());
-        let comes = |stored: &StoredMessage| {
-            let source = stored.message.source().0;
-            let mut seqs = considered.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_new = |seqs: &mut BTreeSet<u64>| {
-                seqs.contains(&stored.seq) || seqs.len() < document::MOST && seqs.insert(stored.seq)
-            };
-            self.sources.has(source) && (source != Source::Document || is_new(&mut seqs))
+            let mut is_of = |key| *said.entry(key).or_insert(stored.seq) == stored.seq;
+            let is_said = stored.message.source().0 != Source::Document;
+            is_of(digest(stored)) && (is_said || (0..MOST as u64).any(is_of))
         };
         let may_see = |stored: &StoredMessage| {
-            let is_other = !is_same(stored, request.current_prompt) && is_first(stored);
-            is_context(stored) && is_other && comes(stored)
+            is_context(stored)
+                && self.sources.has(stored.message.source().0)
+                && !is_same(stored, request.current_prompt)
+                && is_first(stored)
         };
         let lately = store.read_thread(request.thread, LATELY).await?;
         let said = lately
@@ -139,8 +132,7 @@ impl ContextProvider for RecallContextProvider {
             // The summary tells what was said just before.
             found.hits.retain(|hit| !summary.replaces(&hit.stored));
         }
-        let asked = (&query, request.now);
-        found.hits = quoted(&**store, asked, self.sources, found.hits).await?;
+        found.hits = quoted(&**store, &query, self.sources, found.hits).await?;
         let mut found = found.within(self.tokens, LONGEST);
         if found.hits.is_empty() {
             return Ok(none());
@@ -209,16 +201,7 @@ async fn shown(store: &dyn ConversationStore, found: &RecallHit) -> ContextMessa
 
 /// Why a message is brought in: what of it fits, whose it is, and when it was said.
 fn reason(found: &RecallHit, why: &str, by: &str, now: Option<Timestamp>) -> String {
-    format!("recalled: {why}, by {by}, {}", day(found, now))
-}
-
-/// The day on which a message was said.
-pub(super) fn day(found: &RecallHit, now: Option<Timestamp>) -> String {
-    let day = Date::new(1970, 1, 1).and_then(|first| first.checked_add(found.hit.day.days()));
-    let this_year = now.map(|now| now.to_zoned(TimeZone::UTC).year());
-    let day = day.unwrap_or_default();
-    let is_recent = this_year == Some(day.year());
-    day.strftime(if is_recent { "%-d %B" } else { "%-d %B %Y" }).to_string()
+    format!("recalled: {why}, by {by}, {}", found.day(now))
 }
 
 fn whose(role: ChatRole) -> &'static str {
