@@ -73,7 +73,7 @@ pub use conversation::{Answer, AnswerEvent, Conversation, ConversationBuilder, S
 pub use crypto::EncryptionKey;
 pub use error::{Error, Result, with_causes};
 pub use message::redact::{ContactRedactor, Redactor};
-pub use message::{ChatMessage, ChatRole, ToolCall};
+pub use message::{ChatMessage, ChatRole, Source, ToolCall};
 #[cfg(feature = "http")]
 pub use model::http_client as http;
 pub use model::{LanguageModel, ModelOptions};

@@ -1,6 +1,7 @@
 //! Messages: what was said, by whom and when.
 
 pub(crate) mod redact;
+pub(crate) mod source;
 pub(crate) mod texts;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,8 @@ use std::fmt;
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroize;
+
+pub use source::{CAME_FROM, RecallSources, Source};
 
 use crate::error::{Error, Result};
 
@@ -137,7 +140,8 @@ pub struct ChatMessage {
     )]
     pub timestamp: Timestamp,
     /// Key-value pairs. `speaker` is shown to the model; `confidence` (0 to 1) can keep a doubtful transcript out of
-    /// later prompts; `cutOff` marks an incomplete answer; `tool` names a result's function; `importedFrom` gives the
+    /// later prompts; `cutOff` marks an incomplete answer; `tool` names a result's function; `cameFrom` says
+    /// where the words come from; `importedFrom` gives the
     /// system and record of an imported message; `aside` says why it may be a program's own task; `restoredFrom` gives the
     /// snapshot and number of a restored one, with `saidAt` and `saidIn` for its time and thread; `expiresAt` ends its time in the context; `artifact` names the
     /// artifact with a long result; `promptTokens`, `cachedTokens` and `answerTokens` count an answer's tokens, `firstWordMs`

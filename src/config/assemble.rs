@@ -8,8 +8,6 @@ use zeroize::Zeroizing;
 
 use crate::clock::Clock;
 use crate::config::{Config, ConfiguredKey, ModelKind};
-#[cfg(feature = "recall")]
-use crate::context::recall::ScoreFloor;
 use crate::context::{
     ContextProvider, LastNContextProvider, PersonaHistoryProvider, RollingWindowProvider,
 };
@@ -268,8 +266,8 @@ impl Config {
         }
         #[cfg(feature = "recall")]
         if self.context.recall.tokens > 0 {
-            let floor = ScoreFloor::configured(self.context.recall.min_score);
-            builder = builder.recall(self.context.recall.tokens, floor);
+            let provider = self.context.recall.provider(Arc::clone(builder.index()));
+            builder = builder.context(provider);
         }
         #[cfg(feature = "ollama")]
         {

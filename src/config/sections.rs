@@ -1,12 +1,17 @@
 //! The sections of the configuration: their settings, and the structs that hold the values.
 
 use std::path::PathBuf;
+#[cfg(feature = "recall")]
+use std::sync::Arc;
 
 use serde::Deserialize;
 
 use super::key::{Default, Key, Kind, key, open};
 use super::setting::Secret;
+#[cfg(feature = "recall")]
+use crate::context::recall::{Recall, RecallContextProvider, ScoreFloor};
 use crate::crypto::PLACEHOLDER_KEY;
+use crate::message::source::RecallSources;
 use crate::message::texts::SYSTEM_PROMPT;
 
 /// Every known setting, in the order of the documentation.
@@ -37,6 +42,7 @@ const CONTEXT: &[Key] = &[
     open("Context.InlineArtifact", Kind::Count { most: 1 << 20 }, Default::Count(4096)),
     open("Context.Recall.Tokens", Kind::Count { most: 1 << 20 }, Default::Count(256)),
     open("Context.Recall.MinScore", Kind::Number { most: 100.0 }, Default::Null),
+    key("Context.Recall.Sources", Kind::Choice(&["people", "said", "all"]), Default::Text("said")),
     key("Context.Redact", Kind::Flag, Default::Flag(false)),
     open("Context.MinConfidence", Kind::Number { most: 1.0 }, Default::Null),
 ];
@@ -50,6 +56,18 @@ pub struct RecallConfig {
     pub tokens: usize,
     /// The score that a message must reach; `None` lets the encoder decide whether the utterance needs anything.
     pub min_score: Option<f64>,
+    /// Whose words come in by themselves.
+    pub sources: RecallSources,
+}
+
+#[cfg(feature = "recall")]
+impl RecallConfig {
+    /// The provider of what was said earlier, as configured, from this index.
+    pub fn provider(&self, recall: Arc<Recall>) -> RecallContextProvider {
+        let floor = ScoreFloor::configured(self.min_score);
+        let provider = RecallContextProvider::new(recall).tokens(self.tokens).floor(floor);
+        provider.sources(self.sources)
+    }
 }
 
 /// The section `Context`: the history, its limits and its storage.

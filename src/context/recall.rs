@@ -1,6 +1,7 @@
 //! Recall: finds what was said earlier in a conversation, without a model.
 
 mod block;
+mod document;
 mod excerpt;
 mod index;
 mod loaded;
@@ -14,6 +15,7 @@ mod select;
 mod text;
 mod understand;
 
+pub use crate::message::RecallSources;
 pub use index::Recall;
 pub use lookup::{Found, FoundMessage, Lookup, Passage, Stage};
 pub use provider::RecallContextProvider;

@@ -189,6 +189,12 @@ impl ConversationBuilder {
         self.context(provider.tokens(tokens).floor(floor))
     }
 
+    /// The index that the conversation will have.
+    #[cfg(feature = "recall")]
+    pub fn index(&self) -> &Arc<Recall> {
+        &self.recall
+    }
+
     /// How far back a snapshot reaches in a conversation without its own setting; a day unless set.
     #[must_use]
     pub fn snapshot_window(mut self, window: Duration) -> Self {

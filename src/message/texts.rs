@@ -44,6 +44,17 @@ pub(crate) const SUMMARY: &str = "Earlier in this conversation, in short:";
 /// The heading above recalled messages.
 #[cfg(feature = "recall")]
 pub(crate) const RECALLED: &str = "From earlier conversations, as far as it may help";
+/// What a document says, for a question that asks for it. The words cannot end the quotation.
+#[cfg(feature = "recall")]
+pub(crate) fn from_document(name: &str, day: &str, words: &str) -> String {
+    let is_other = |c: char| c.is_whitespace() || c.is_control() || "[]".contains(c);
+    let quoted = |text: &str| text.replace('"', "'").replace(is_other, " ");
+    let name = match name.is_empty() {
+        true => "a document".to_owned(),
+        false => format!("the document \"{}\"", quoted(name)),
+    };
+    format!("[from {name}, {day}] \"{}\"", quoted(words))
+}
 /// The heading above retrieved messages without a heading of their own.
 pub(crate) const RELEVANT: &str = "Possibly relevant";
 /// Stands between a note that refers to an artifact and the artifact's text.
@@ -181,6 +192,7 @@ mod tests {
         }
         add("a summary", SUMMARY);
         add("recalled messages", RECALLED);
+        add("what a document says", &from_document("lease.pdf", "3 March 2026", "No \"pets\"."));
         add("retrieved messages", RELEVANT);
         add("an artifact", ARTIFACT_TEXT);
         add("a note", NOTE);

@@ -214,6 +214,7 @@ mod tests {
         ReceiptEntry {
             seq: Some(seq),
             role: ChatRole::User,
+            source: crate::message::Source::Unknown,
             placement,
             tokens,
             why: String::new(),

@@ -380,6 +380,7 @@ pub fn history_within(
     let entry = |message: &ContextMessage| ReceiptEntry {
         seq: message.seq(),
         role: message.message().role,
+        source: message.message().source().0,
         placement: Placement::History,
         tokens: price(message),
         why: message.why().unwrap_or(&history.why).to_owned(),
@@ -408,6 +409,7 @@ fn entry(
     ReceiptEntry {
         seq: message.seq(),
         role: message.message().role,
+        source: message.message().source().0,
         placement,
         tokens: rates.tokens(&count),
         why: why.to_owned(),

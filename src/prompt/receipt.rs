@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::context::{Placement, Quoting};
-use crate::message::ChatRole;
+use crate::message::{ChatRole, Source};
 use crate::store::Finding;
 
 /// The receipt of one prompt. It holds numbers and reasons, never words.
@@ -111,6 +111,8 @@ pub struct ReceiptEntry {
     pub seq: Option<u64>,
     /// Its role.
     pub role: ChatRole,
+    /// Where its words come from.
+    pub source: Source,
     /// The placement that its provider chose.
     pub placement: Placement,
     /// Estimated tokens.

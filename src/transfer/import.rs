@@ -71,7 +71,9 @@ pub use crate::store::record::import_digest::Origin;
 
 /// Metadata keys that have a meaning in a store.
 pub mod metadata {
-    pub use crate::message::{ARTIFACT, ASIDE, EXPIRES_AT, IMPORTED_FROM, RESTORED_FROM, TOOL};
+    pub use crate::message::{
+        ARTIFACT, ASIDE, CAME_FROM, EXPIRES_AT, IMPORTED_FROM, RESTORED_FROM, TOOL,
+    };
     pub use crate::store::record::artifact::MIMIR_ID;
 }
 

@@ -8,7 +8,7 @@ use jiff::tz::{Offset, TimeZone};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sottovoce::context::recall::RecallHit;
-use sottovoce::{ChatMessage, StoredMessage, ToolCall};
+use sottovoce::{ChatMessage, Source, StoredMessage, ToolCall};
 
 use crate::error::invalid;
 
@@ -154,7 +154,7 @@ impl Details {
         }
         message.tool_calls = self.tool_calls;
         message.tool_call_id = self.tool_call_id;
-        Ok(message)
+        Ok(message.else_from(Source::Typed))
     }
 }
 

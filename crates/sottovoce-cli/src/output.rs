@@ -213,7 +213,8 @@ pub(crate) fn message_row(seq: u64, message: &ChatMessage) -> Object {
     let metadata = Some(&message.metadata).filter(|metadata| !metadata.is_empty());
     let row = object!(
         "seq": seq, "role": message.role.as_str(), "content": message.content,
-        "timestampUtc": message.timestamp, "metadata": metadata,
+        "timestampUtc": message.timestamp, "source": message.source_in_words(),
+        "metadata": metadata,
     );
     row.maybe("toolCalls", calls)
         .maybe("toolCallId", message.tool_call_id.as_ref())

@@ -185,6 +185,8 @@ pub(crate) struct MessageShape {
     pub(crate) context_id: String,
     /// The speaker: user, assistant, system or tool.
     pub(crate) role: &'static str,
+    /// Where the words come from, such as spoken, typed or client.
+    pub(crate) source: String,
     /// The text.
     pub(crate) content: String,
     /// The beginning of the text.
@@ -206,6 +208,7 @@ impl MessageShape {
             id: message_id(stored.seq),
             context_id: context_id.to_owned(),
             role: stored.message.role.as_str(),
+            source: stored.message.source_in_words(),
             token_count: TokenRates::default().estimate(&content),
             preview,
             content,

@@ -149,6 +149,7 @@ async fn a_client_without_contexts_remembers_recalls_and_forgets() {
     let passage = &found["passages"][0];
     assert_eq!((&passage["id"], &passage["scope"]), (&stored["id"], &stored["scope"]));
     assert_eq!(passage["text"], "We got a hamster and called it Pixel.");
+    assert_eq!(passage["source"], "client");
     let (ids, scope) = (json!([stored["id"]]), &stored["scope"]);
     let forget = |confirmed| json!({ "ids": ids, "scope": scope, "confirmed": confirmed });
     let plan = done(&talk, "forget", forget(false)).await;
@@ -185,7 +186,12 @@ async fn a_context_lives_from_its_making_to_its_deletion() {
     assert_eq!(made["context"]["expiresAt"], "2025-09-07T05:31:01.123Z");
     for (role, words) in [("user", "The eggs are in the cellar"), ("assistant", "Noted.")] {
         let keep = json!({ "contextId": "helper", "content": words, "role": role });
-        done(&talk, "context-remember", keep).await;
+        let kept = done(&talk, "context-remember", keep.clone()).await;
+        assert_eq!(kept["conversation"]["source"], "client");
+        // A client cannot claim that somebody spoke.
+        let mut claim = keep;
+        claim["metadata"] = json!({ "cameFrom": "spoken" });
+        refused(&talk, "context-remember", claim).await;
     }
     let found = done(&talk, "context-search", json!({ "query": "EGGS cellar" })).await;
     assert_eq!(

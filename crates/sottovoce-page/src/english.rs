@@ -299,6 +299,7 @@ pub(crate) fn metadata(key: &str) -> Option<&'static str> {
         "answerTokens" => "Tokens of the answer",
         "artifact" => "Artifact",
         "aside" => "Aside",
+        "cameFrom" => "Came from",
         "cachedTokens" => "From the cache",
         "confidence" => "Heard with confidence",
         "cutOff" => "Incomplete",

@@ -42,7 +42,7 @@ pub use error::SegmentError;
 pub use fit::{goes_on, needs_memory};
 pub use hit::{Hit, Why, put_newer_first, select_within};
 pub use index::{Index, Weights};
-pub use meaning::{DIMENSIONS, Meaning, Vector};
+pub use meaning::{DIMENSIONS, Meaning, Vector, alike};
 pub use near::nearest;
 pub use question::{Asked, Question};
 pub use search::{NotUnderstood, SearchQuery};

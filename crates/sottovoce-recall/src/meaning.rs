@@ -46,6 +46,13 @@ impl fmt::Debug for Meaning {
     }
 }
 
+/// How much a text means what a question asks for, up to 1, by their vectors.
+pub fn alike(question: &Vector, text: &Vector) -> f32 {
+    let asked = away_from(question, &fit::asked_mean());
+    let told = away_from(text, &fit::told_mean());
+    asked.iter().zip(&told).map(|(a, b)| a * b).sum()
+}
+
 /// The direction in which a vector lies from a mean.
 pub(crate) fn away_from(vector: &Vector, mean: &Vector) -> Vector {
     let mut away = *vector;

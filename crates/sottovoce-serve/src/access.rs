@@ -179,14 +179,7 @@ impl Access {
         if self.token.as_ref().is_some_and(|token| token.is(shown)) {
             return Ok(asked.unwrap_or_else(|| self.unnamed.clone()));
         }
-        // Every key is compared, so that the time tells nothing about which one matched.
-        let mut found = None;
-        for key in self.keys.iter().flatten() {
-            if key.secret.is(shown) {
-                found = Some(key);
-            }
-        }
-        let key = found.ok_or(Refusal::NoKey)?;
+        let key = self.key(shown).ok_or(Refusal::NoKey)?;
         let scopes = match key.is_for_users {
             true => {
                 let user = forwarded_user::read(headers).ok_or(Refusal::NoUser)?;
@@ -198,6 +191,22 @@ impl Access {
             Some(asked) if scopes.contains(&asked) => Ok(asked),
             Some(_) => Err(Refusal::OtherScope),
             None => scopes.first().cloned().ok_or(Refusal::NoKey),
+        }
+    }
+
+    /// The key with this secret.
+    fn key(&self, shown: &str) -> Option<&Key> {
+        // Every key is compared, so that the time tells nothing about which one matched.
+        let keys = self.keys.iter().flatten();
+        keys.fold(None, |found, key| if key.secret.is(shown) { Some(key) } else { found })
+    }
+
+    /// The name of the key that a request shows: the first conversation of its line in the file. The token has none.
+    pub(crate) fn key_name(&self, headers: &HeaderMap) -> String {
+        match bearer(headers).and_then(|shown| self.key(shown)) {
+            Some(key) if key.is_for_users => EVERY_USER.to_owned(),
+            Some(key) => key.scopes.first().map(Scope::to_string).unwrap_or_default(),
+            None => String::new(),
         }
     }
 

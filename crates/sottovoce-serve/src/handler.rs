@@ -190,7 +190,8 @@ impl Handler {
                 return Err(error(is_openai, StatusCode::BAD_REQUEST, &reason));
             }
         };
-        let asked = Asked { request: &request, body: &body };
+        let client = self.access.key_name(&admitted.head.headers);
+        let asked = Asked { request: &request, body: &body, client: &client };
         let prepared = self.prepare(scope, asked).await;
         let (scope, turn, prepared) = prepared.map_err(|error| failed(&error))?;
         self.check_model(is_openai, &request.model).await?;

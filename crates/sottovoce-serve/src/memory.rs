@@ -10,7 +10,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use sottovoce::context::Context;
 use sottovoce::store::Profile;
-use sottovoce::{ChatMessage, ChatRole, Error, Result, StoredMessage};
+use sottovoce::{ChatMessage, ChatRole, Error, Result, Source, StoredMessage};
 
 use crate::hub::Hub;
 use crate::open_scope::OpenScope;
@@ -39,6 +39,8 @@ pub(crate) struct Prepared {
 pub(crate) struct Asked<'a> {
     pub(crate) request: &'a ChatRequest,
     pub(crate) body: &'a Bytes,
+    /// The name of the client's key.
+    pub(crate) client: &'a str,
 }
 
 /// A changed body, with the original, whose memory is counted until the model server has the changed one.
@@ -65,7 +67,7 @@ impl OpenScope {
         let thread = request.session.clone().filter(|_| settings.threads);
         let mut sessions = self.sessions.lock().await;
         let said = sessions.said(request);
-        let (session, repeated) = self.session(&mut sessions, request, &said, &thread).await?;
+        let (session, repeated) = self.session(&mut sessions, &asked, &said, &thread).await?;
         self.record_tools(&mut sessions, session, request).await?;
         let known = sessions.session(session).ok_or(Error::ShuttingDown)?;
         let aligned = known.aligned(&said);
@@ -132,10 +134,11 @@ impl OpenScope {
     async fn session(
         &self,
         sessions: &mut Sessions,
-        request: &ChatRequest,
+        asked: &Asked<'_>,
         said: &Said,
         thread: &Option<String>,
     ) -> Result<(u64, bool)> {
+        let request = asked.request;
         let now = self.store.clock().now().timestamp();
         let mut known = sessions.find(said, now);
         if known.is_none() {
@@ -157,6 +160,7 @@ impl OpenScope {
             }
         }
         let message = self.conversation.message(ChatRole::User, request.utterance());
+        let message = message.from_source(Source::Client, asked.client);
         let mut message = message.set_aside(request.aside);
         message.thread_id.clone_from(thread);
         let stored = self.store.append_message(message).await?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sottovoce::context::recall::{RecallContextProvider, ScoreFloor};
+use sottovoce::context::recall::RecallContextProvider;
 use sottovoce::context::{ContextProvider, ContextRequest};
 use sottovoce::{Config, Conversation, ConversationStore};
 use sottovoce_net::lock;
@@ -30,11 +30,8 @@ impl OpenScope {
     /// A conversation without sessions yet.
     pub(crate) fn new(conversation: Conversation, config: &Config, idle: Option<Duration>) -> Self {
         let settings = &config.context.recall;
-        let recaller = (settings.tokens > 0).then(|| {
-            let floor = ScoreFloor::configured(settings.min_score);
-            let recall = Arc::clone(conversation.index());
-            Arc::new(RecallContextProvider::new(recall).floor(floor).tokens(settings.tokens))
-        });
+        let recaller = (settings.tokens > 0)
+            .then(|| Arc::new(settings.provider(Arc::clone(conversation.index()))));
         Self {
             store: Arc::clone(conversation.store()),
             conversation,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sottovoce::context::{Context, ContextMessage};
 use sottovoce::prompt::{EntryOutcome, ReceiptEntry};
-use sottovoce::{ChatRole, ConversationStore, Result};
+use sottovoce::{ChatRole, ConversationStore, Result, Source};
 
 /// How many receipts of one conversation are kept.
 const KEPT: usize = 64;
@@ -52,6 +52,7 @@ pub(crate) struct Receipt {
 pub(crate) struct Entry {
     pub(crate) seq: u64,
     role: ChatRole,
+    source: Source,
     why: String,
     /// Its words, if they are asked for and still stored.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +64,8 @@ impl Entry {
     pub(crate) fn list(context: &Context) -> Vec<Self> {
         let entry = |message: &ContextMessage| {
             let why = message.why().unwrap_or(&context.why).to_owned();
-            Some(Self { seq: message.seq()?, role: message.message().role, why, text: None })
+            let (seq, message) = (message.seq()?, message.message());
+            Some(Self { seq, role: message.role, source: message.source().0, why, text: None })
         };
         context.messages.iter().filter_map(entry).collect()
     }
@@ -76,7 +78,8 @@ impl Entry {
                 EntryOutcome::OverBudget => "over the budget",
                 _ => return None,
             };
-            Some(Self { seq: entry.seq?, role: entry.role, why: why.to_owned(), text: None })
+            let ReceiptEntry { role, source, .. } = *entry;
+            Some(Self { seq: entry.seq?, role, source, why: why.to_owned(), text: None })
         };
         entries.iter().filter_map(reason).collect()
     }

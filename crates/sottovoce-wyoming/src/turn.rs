@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sottovoce::conversation::{Answer, AnswerEvent};
-use sottovoce::{ChatRole, Result};
+use sottovoce::{ChatRole, Result, Source};
 
 use crate::agent::Agent;
 use crate::event::Event;
@@ -67,7 +67,7 @@ impl Turn {
         for (key, value) in [("device", device), ("lang", language)] {
             message.metadata.extend(value.map(|value| (key.to_owned(), value)));
         }
-        conversation.ask_message(message).await
+        conversation.ask_message(message.else_from(Source::Spoken)).await
     }
 
     /// The next events to send; `None` once the turn is over.

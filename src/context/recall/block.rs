@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sottovoce_recall::{Hit, Role, Segment, Turn};
 use zeroize::Zeroizing;
 
-use crate::message::{ChatRole, SEARCH_NOTE};
+use crate::message::{CAME_FROM, ChatRole, SEARCH_NOTE, Source};
 use crate::store::record::artifact::ID_LENGTH;
 use crate::store::record::document::block_seqs;
 use crate::store::{Profile, StoreState, StoredMessage, artifact_references};
@@ -63,13 +63,16 @@ impl Block {
     }
 }
 
-/// Whether a message is in the index: what people and the assistant said is, and a note about an artifact. What tools
-/// and other notes say is not.
+/// Whether a message is in the index: what people and the assistant said is, what a document says, and a note about an
+/// artifact. What tools and other notes say is not.
 pub(super) fn is_indexed(stored: &StoredMessage) -> bool {
     let message = &stored.message;
     let is_of_role = match message.role {
         ChatRole::User | ChatRole::Assistant => true,
-        ChatRole::System => artifact_references(&message.content).next().is_some(),
+        ChatRole::System => {
+            message.metadata.contains_key(CAME_FROM) && message.source().0 == Source::Document
+                || artifact_references(&message.content).next().is_some()
+        }
         ChatRole::Tool => false,
     };
     is_of_role && !message.content.trim().is_empty() && !message.metadata.contains_key(SEARCH_NOTE)

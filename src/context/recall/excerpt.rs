@@ -29,7 +29,7 @@ impl RecallHit {
 }
 
 /// The lines of a passage, as far as they are near, in a text from `start` on.
-fn lines(text: &str, start: usize, passage: &Range<usize>) -> Range<usize> {
+pub(super) fn lines(text: &str, start: usize, passage: &Range<usize>) -> Range<usize> {
     let (first, last) = (passage.start.max(start), passage.end);
     let before = text.get(start..first).unwrap_or_default();
     let from = before.rfind('\n').map_or(start, |at| start + at + 1);

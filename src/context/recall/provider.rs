@@ -6,17 +6,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
+use jiff::Timestamp;
 
+use super::document::{MOST, quoted};
 use super::excerpt::LONGEST;
 use super::index::Recall;
 use super::results::{RecallHit, RecallQuery, ScoreFloor};
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::Result;
-use crate::message::ChatRole;
-use crate::message::texts;
+use crate::message::{ChatRole, RecallSources, Source, texts};
 use crate::store::{ConversationStore, Profile, StoredMessage};
 
 /// The tokens of the messages that are brought in, unless set otherwise.
@@ -34,12 +32,13 @@ pub struct RecallContextProvider {
     recall: Arc<Recall>,
     tokens: usize,
     floor: ScoreFloor,
+    sources: RecallSources,
 }
 
 impl RecallContextProvider {
     /// A provider of at most 256 tokens from this index.
     pub fn new(recall: Arc<Recall>) -> Self {
-        Self { recall, tokens: TOKENS, floor: ScoreFloor::Needed }
+        Self { recall, tokens: TOKENS, floor: ScoreFloor::Needed, sources: RecallSources::Said }
     }
 
     /// Sets the most tokens to bring in, at four characters a token.
@@ -53,6 +52,13 @@ impl RecallContextProvider {
     #[must_use]
     pub fn floor(mut self, floor: ScoreFloor) -> Self {
         self.floor = floor;
+        self
+    }
+
+    /// Sets whose words come in; [`RecallSources::Said`] unless set.
+    #[must_use]
+    pub fn sources(mut self, sources: RecallSources) -> Self {
+        self.sources = sources;
         self
     }
 }
@@ -94,13 +100,18 @@ impl ContextProvider for RecallContextProvider {
                 && !offered.as_ref().is_some_and(|offered| offered.contains(&seq))
         };
         let said = Mutex::new(HashMap::new());
-        // “Done.” after each command is worth one line: the first that is found.
+        // “Done.” after each command is worth one line: the first that is found. Of documents the first few are.
         let is_first = |stored: &StoredMessage| {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            *said.entry(digest(stored)).or_insert(stored.seq) == stored.seq
+            let mut is_of = |key| *said.entry(key).or_insert(stored.seq) == stored.seq;
+            let is_said = stored.message.source().0 != Source::Document;
+            is_of(digest(stored)) && (is_said || (0..MOST as u64).any(is_of))
         };
         let may_see = |stored: &StoredMessage| {
-            is_context(stored) && !is_same(stored, request.current_prompt) && is_first(stored)
+            is_context(stored)
+                && self.sources.has(stored.message.source().0)
+                && !is_same(stored, request.current_prompt)
+                && is_first(stored)
         };
         let lately = store.read_thread(request.thread, LATELY).await?;
         let said = lately
@@ -121,6 +132,7 @@ impl ContextProvider for RecallContextProvider {
             // The summary tells what was said just before.
             found.hits.retain(|hit| !summary.replaces(&hit.stored));
         }
+        found.hits = quoted(&**store, &query, self.sources, found.hits).await?;
         let mut found = found.within(self.tokens, LONGEST);
         if found.hits.is_empty() {
             return Ok(none());
@@ -189,19 +201,14 @@ async fn shown(store: &dyn ConversationStore, found: &RecallHit) -> ContextMessa
 
 /// Why a message is brought in: what of it fits, whose it is, and when it was said.
 fn reason(found: &RecallHit, why: &str, by: &str, now: Option<Timestamp>) -> String {
-    let day = Date::new(1970, 1, 1).and_then(|first| first.checked_add(found.hit.day.days()));
-    let this_year = now.map(|now| now.to_zoned(TimeZone::UTC).year());
-    let day = day.unwrap_or_default();
-    let is_recent = this_year == Some(day.year());
-    let day = day.strftime(if is_recent { "%-d %B" } else { "%-d %B %Y" });
-    format!("recalled: {why}, by {by}, {day}")
+    format!("recalled: {why}, by {by}, {}", found.day(now))
 }
 
 fn whose(role: ChatRole) -> &'static str {
     match role {
         ChatRole::User => "you",
         ChatRole::Assistant => "the assistant",
-        ChatRole::System | ChatRole::Tool => "the program",
+        ChatRole::System | ChatRole::Tool => "a document",
     }
 }
 

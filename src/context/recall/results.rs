@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use jiff::Zoned;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
 use sottovoce_recall::{Hit, Question, put_newer_first, select_within};
 
 use crate::store::{Finding, StoredMessage};
@@ -84,6 +86,17 @@ pub struct RecallHit {
     pub stored: Arc<StoredMessage>,
     /// Its score, what made it, and the passage that fits best.
     pub hit: Hit,
+}
+
+impl RecallHit {
+    /// The day on which it was said, with the year if that is not this one.
+    pub(super) fn day(&self, now: Option<Timestamp>) -> String {
+        let day = Date::new(1970, 1, 1).and_then(|first| first.checked_add(self.hit.day.days()));
+        let this_year = now.map(|now| now.to_zoned(TimeZone::UTC).year());
+        let day = day.unwrap_or_default();
+        let is_recent = this_year == Some(day.year());
+        day.strftime(if is_recent { "%-d %B" } else { "%-d %B %Y" }).to_string()
+    }
 }
 
 /// The best of several lists, such as the hits of several conversations, at most `n`. Each list keeps its order, in which

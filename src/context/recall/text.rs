@@ -17,6 +17,8 @@ pub(super) struct WholeText {
     pub(super) text: Zeroizing<String>,
     /// The artifacts, by id.
     pub(super) artifacts: Vec<String>,
+    /// The byte from which the text of each stands here.
+    pub(super) starts: Vec<usize>,
 }
 
 /// The text of a message together with that of its artifacts; `None` if it refers to no text.
@@ -35,7 +37,7 @@ pub(super) async fn whole(
     // The buffer never grows: growing would leave unwiped copies.
     let mut text = Zeroizing::new(String::with_capacity(own.len() + MOST + 1));
     text.push_str(own);
-    let mut whole = WholeText { text, artifacts: Vec::new() };
+    let mut whole = WholeText { text, artifacts: Vec::new(), starts: Vec::new() };
     for id in references {
         let room = (own.len() + MOST + 1).saturating_sub(whole.text.len() + 1);
         if room == 0 || whole.artifacts.iter().any(|known| known == id) {
@@ -43,6 +45,7 @@ pub(super) async fn whole(
         }
         let Some(beginning) = beginning(artifacts, id, room).await? else { continue };
         whole.text.push('\n');
+        whole.starts.push(whole.text.len());
         whole.text.push_str(&beginning);
         whole.artifacts.push(id.to_owned());
     }

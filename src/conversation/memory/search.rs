@@ -11,7 +11,7 @@ use crate::context::recall::{RecallHit, RecallQuery};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::texts;
-use crate::message::{ChatMessage, ChatRole};
+use crate::message::{ChatMessage, ChatRole, Source};
 use crate::model::render::said_when;
 use crate::store::StoredMessage;
 
@@ -82,8 +82,9 @@ impl Conversation {
 /// One line for a message, with at most `most` bytes of its text.
 fn line(message: &ChatMessage, most: usize) -> String {
     let from = match (message.role, message.speaker()) {
-        (ChatRole::User, Some(speaker)) => speaker,
         (ChatRole::System, _) => texts::NOTE,
+        _ if message.source().0 == Source::Document => "document",
+        (ChatRole::User, Some(speaker)) => speaker,
         (role, _) => role.as_str(),
     };
     let mut words = message.content.split_whitespace().collect::<Vec<_>>().join(" ");

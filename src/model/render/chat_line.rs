@@ -8,7 +8,7 @@ use super::time::{self, Log};
 use crate::context::{ContextMessage, Placement};
 use crate::message::texts;
 use crate::message::texts::RELEVANT;
-use crate::message::{ChatMessage, ChatRole, TOOL, ToolCall};
+use crate::message::{ChatMessage, ChatRole, Source, TOOL, ToolCall};
 use crate::prompt::Prompt;
 
 /// A message of a chat request. Providers write tool calls differently.
@@ -135,11 +135,15 @@ fn heading(message: &ContextMessage) -> Option<String> {
     Some(words.trim_end_matches(':').to_owned())
 }
 
-/// The speaker's name on one line without brackets, if the host set it. It depends on the message alone, so that it
+/// The speaker's name on one line without brackets, if the host set it, or the document from which the words come. It depends on the message alone, so that it
 /// is the same in every prompt.
 pub(super) fn speaker(message: &ChatMessage) -> Option<String> {
     let plain = |c: char| if c.is_control() || "[](),:".contains(c) { ' ' } else { c };
-    let name: String = message.speaker()?.chars().map(plain).collect();
+    let name = match message.source() {
+        (Source::Document, name) => &format!("from the document {name}"),
+        _ => message.speaker()?,
+    };
+    let name: String = name.chars().map(plain).collect();
     let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(name).filter(|name| !name.is_empty() && message.role == ChatRole::User)
 }

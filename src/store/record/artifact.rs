@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
-/// The prefix of an artifact reference in a message's text.
-pub(crate) const SCHEME: &str = "artifact://";
+pub(crate) use crate::message::source::SCHEME;
+
 /// The metadata key under which an artifact imported from Mimir keeps its old id. Messages imported from there still
 /// use that id.
 pub const MIMIR_ID: &str = "mimirId";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::{Timestamp, Zoned};
 
 use crate::error::{Error, Result};
-use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM, SAID_AT, SAID_IN};
+use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM, SAID_AT, SAID_IN, Source};
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::{Snapshot, root};
@@ -111,6 +111,9 @@ impl RestoreJob {
         copy.metadata.insert(RESTORED_FROM.to_owned(), restored);
         copy.metadata.insert(SAID_AT.to_owned(), message.said_at().to_string());
         copy.metadata.remove(IMPORTED_FROM);
+        if let (source @ Source::Import, name) = message.source() {
+            copy = copy.from_source(source, name);
+        }
         if copy.thread_id.as_deref() != into
             && let Some(thread) = copy.thread_id.take()
         {

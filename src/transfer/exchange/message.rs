@@ -5,14 +5,11 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::message::source::RECEIVED;
 use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM};
 use crate::store::StoredMessage;
 use crate::store::record::import_digest::Origin;
 use crate::transfer::arrivals::name_original;
-
-/// What `importedFrom` says of a message that came from another device: this word, what it said there before, if
-/// anything, and the origin.
-pub(crate) const RECEIVED: &str = "received";
 
 /// A message on its way to other devices. `Debug` shows no words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

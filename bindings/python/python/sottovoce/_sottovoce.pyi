@@ -53,6 +53,7 @@ class Settings(TypedDict, total=False):
     inline_artifact: int | None
     recall_tokens: int | None
     recall_min_score: float | None
+    recall_sources: Literal["people", "said", "all"] | None
     redact: bool | None
     min_confidence: float | None
     kind: Literal["ollama", "openai"] | None

@@ -12,7 +12,7 @@ use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::tz::Offset;
 use jiff::{Timestamp, Zoned};
 use sottovoce::{
-    ChatMessage, ChatRole, Conversation, ConversationStore, Error, FileConversationStore,
+    ChatMessage, ChatRole, Conversation, ConversationStore, Error, FileConversationStore, Source,
     StoredMessage,
 };
 use tokio::sync::mpsc;
@@ -34,14 +34,15 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce append My sister is called Ada.
   sottovoce append -r assistant \"Noted.\"         what an assistant answered
+  sottovoce append --metadata cameFrom=document \"No pets.\"
   sottovoce append --at 2025-08-24T18:36+02:00 We met in Ulm.
   sottovoce append < messages.jsonl              many messages, one JSON object a line";
 
 /// Stores messages without building a prompt
 ///
 /// With TEXT, stores one message. Without it, reads JSON lines from standard input: {"role":"user","content":"…"},
-/// and optionally "timestampUtc", "metadata", "toolCalls", "toolCallId", "threadId", "offsetMinutes"; "id" is
-/// ignored. With --json, prints one line for each message as soon as it is durable. Without it, stores messages in
+/// and optionally "timestampUtc", "metadata", "toolCalls", "toolCallId", "threadId", "offsetMinutes"; "id" and
+/// "source" are ignored. With --json, prints one line for each message as soon as it is durable. Without it, stores messages in
 /// batches, which is faster. A tool result above Context.LongResult becomes an artifact, and its message a line about
 /// that.
 #[derive(clap::Args)]
@@ -111,15 +112,17 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     message.metadata.extend(args.metadata);
     message.thread_id.clone_from(&session.thread);
-    shorten(&conversation, &mut message).await?;
+    prepare(&conversation, &mut message).await?;
     let stored = store.append_message(message).await?;
     session.tell(message_row(stored.seq, &stored.message), || {
         format!("sealed as number {}: {}", stored.seq, stored.file_name())
     })
 }
 
-/// Shortens a tool result as a conversation does: a long one becomes an artifact.
-async fn shorten(conversation: &Conversation, message: &mut ChatMessage) -> Result<(), Failure> {
+/// Notes that words were typed unless they say otherwise, and shortens a tool result as a conversation does: a long one becomes
+/// an artifact.
+async fn prepare(conversation: &Conversation, message: &mut ChatMessage) -> Result<(), Failure> {
+    *message = message.clone().else_from(Source::Typed);
     if message.role == ChatRole::Tool && message.moved_to().is_none() {
         *message = conversation.shortened(message.clone()).await?;
     }
@@ -164,7 +167,7 @@ async fn many(
             let mut rows = rows?;
             bar.inc(rows.bytes);
             for (_, message) in &mut rows.messages {
-                shorten(conversation, message).await?;
+                prepare(conversation, message).await?;
             }
             stream.take(rows).await?;
         }

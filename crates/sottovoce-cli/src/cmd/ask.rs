@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sottovoce::model::ModelRequest;
 use sottovoce::prompt::Utterance;
-use sottovoce::{AnswerEvent, StoredMessage, ToolCall};
+use sottovoce::{AnswerEvent, Source, StoredMessage, ToolCall};
 
 use crate::cmd::prompt::{self, HistoryOptions};
 use crate::cmd::reply::{self, End, NEARLY_FULL, NoModel, Reply};
@@ -63,7 +63,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         false => Arc::new(session.store_or_make().await?),
     };
     let conversation = session.conversation_from(store, args.clean).await?;
-    let mut utterance = conversation.message(sottovoce::ChatRole::User, &text);
+    let utterance = conversation.message(sottovoce::ChatRole::User, &text);
+    let mut utterance = utterance.else_from(Source::Typed);
     if let Some(speaker) = args.speaker {
         utterance = utterance.with_metadata("speaker", speaker);
     }

@@ -14,7 +14,7 @@ use sottovoce::model::ModelFailure;
 use sottovoce::prompt::Receipt;
 use sottovoce::{
     Answer, ChatMessage, ChatRole, Config, Conversation, ConversationStore, Error,
-    FileConversationStore,
+    FileConversationStore, Source,
 };
 use tokio::task::JoinHandle;
 
@@ -248,7 +248,7 @@ impl Chat {
     }
 
     fn utterance(&self, words: &str) -> ChatMessage {
-        let message = self.conversation.message(ChatRole::User, words);
+        let message = self.conversation.message(ChatRole::User, words).else_from(Source::Typed);
         match &self.speaker {
             Some(speaker) => message.with_metadata("speaker", speaker),
             None => message,

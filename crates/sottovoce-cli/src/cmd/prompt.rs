@@ -141,10 +141,11 @@ pub(crate) fn explain(receipt: &Receipt) {
             _ => (DIM, "out"),
         };
         row(format!(
-            "{seq:>7}  {:<9}  {:>6}  {style}{verdict}{style:#}: {}",
+            "{seq:>7}  {:<9}  {:>6}  {style}{verdict}{style:#}: {} ({})",
             entry.role.as_str(),
             entry.tokens,
-            output::one_line(entry.reason())
+            output::one_line(entry.reason()),
+            entry.source
         ));
     }
     row(format!("{:>7}  {:<9}  {:>6}  in: the utterance", "", "user", receipt.user_tokens));

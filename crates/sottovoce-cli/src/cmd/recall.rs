@@ -91,7 +91,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn show(session: &Session, RecallHit { stored, hit, .. }: &RecallHit) -> std::io::Result<()> {
+fn show(session: &Session, found: &RecallHit) -> std::io::Result<()> {
+    let (RecallHit { stored, hit, .. }, source) = (found, output::one_line(&found.source()));
     let rounded = |score: f32| (f64::from(score) * 100.0).round() / 100.0;
     let shares = hit.why.features().into_iter();
     let why: BTreeMap<_, _> = shares
@@ -105,7 +106,7 @@ fn show(session: &Session, RecallHit { stored, hit, .. }: &RecallHit) -> std::io
         );
     }
     output::said(stored.seq, &stored.message)?;
-    output::line(format!("        {DIM}{}{DIM:#}", hit.why.in_words()))
+    output::line(format!("        {DIM}{} ({}){DIM:#}", hit.why.in_words(), source))
 }
 
 /// How many messages get their meanings before the progress bar moves, and before they are saved.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use sottovoce::import::metadata::{ARTIFACT, ASIDE, IMPORTED_FROM, RESTORED_FROM};
+use sottovoce::import::metadata::{ARTIFACT, ASIDE, CAME_FROM, IMPORTED_FROM, RESTORED_FROM};
 
 use crate::fields::json;
 
@@ -11,7 +11,7 @@ use crate::fields::json;
 pub(crate) const MESSAGE_ID: &str = "messageId";
 
 /// Names of metadata that a store interprets itself.
-const TAKEN: [&str; 4] = [ARTIFACT, ASIDE, IMPORTED_FROM, RESTORED_FROM];
+const TAKEN: [&str; 5] = [ARTIFACT, ASIDE, CAME_FROM, IMPORTED_FROM, RESTORED_FROM];
 
 /// Metadata as it is in the system's JSON.
 pub(crate) type Raw<'a> = BTreeMap<String, &'a RawValue>;
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn a_note_is_a_text_and_takes_no_name_that_the_store_goes_by() {
         let json = r#"{"a": "x \u00e9", "b": [1, {"c": null}], "c": null, "d": 1.50, "artifact": "y",
-            "restoredFrom": "z:1", "speaker": "Anna"}"#;
+            "cameFrom": "spoken", "restoredFrom": "z:1", "speaker": "Anna"}"#;
         let raw: Raw<'_> = serde_json::from_str(json).unwrap();
         let notes = of("mimir", raw);
         let notes: Vec<_> = notes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
@@ -53,6 +53,7 @@ mod tests {
                 ("b", r#"[1,{"c":null}]"#),
                 ("d", "1.50"),
                 ("mimir:artifact", "y"),
+                ("mimir:cameFrom", "spoken"),
                 ("mimir:restoredFrom", "z:1"),
                 ("speaker", "Anna"),
             ]

@@ -6,7 +6,7 @@ use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{ChatMessage, ChatRole, ConversationStore};
+use sottovoce::{ChatMessage, ChatRole, ConversationStore, Source};
 
 use super::{Effect, arguments, define, json};
 use crate::fault::Fault;
@@ -17,11 +17,12 @@ use crate::shape::MessageShape;
 pub(super) const NAME: &str = "context-remember";
 
 /// Metadata keys that only the store may set: a message's origin, and what belongs to it.
-const RESERVED: [&str; 14] = [
+const RESERVED: [&str; 15] = [
     "answerTokens",
     "artifact",
     "aside",
     "cachedTokens",
+    "cameFrom",
     "cutOff",
     "expiresAt",
     "firstWordMs",
@@ -96,7 +97,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         }
         message = message.with_metadata(name, value);
     }
-    let stored = store.append_message(message).await?;
+    let stored = store.append_message(message.from_source(Source::Client, "")).await?;
     hub.publish(Change::Updated(resources::context_uri(&target.id)));
     json(&Output {
         success: true,

@@ -49,6 +49,8 @@ struct Passage {
     /// The name of the person who said it, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     speaker: Option<String>,
+    /// Where the text comes from: spoken, typed, client, member, import, assistant, document, note or unknown, some with a name.
+    source: String,
     /// The message; of a long one, or of an artifact that it refers to, the passage that fits.
     text: String,
     /// How well it fits. Scores of one call may be compared.
@@ -140,6 +142,7 @@ async fn passage(scope: &str, store: &dyn ConversationStore, found: &RecallHit) 
         said_at: message.said_at().to_string(),
         role: message.role.as_str(),
         speaker: message.speaker().map(str::to_owned),
+        source: found.source(),
         text: found.excerpt(store).await.unwrap_or_else(|| message.content.clone()),
         score: found.hit.score,
         why: found.hit.why.in_words(),

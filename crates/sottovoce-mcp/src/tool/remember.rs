@@ -4,7 +4,7 @@ use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{ChatMessage, ChatRole, ConversationStore};
+use sottovoce::{ChatMessage, ChatRole, ConversationStore, Source};
 
 use super::{Effect, arguments, define, json};
 use crate::fault::Fault;
@@ -54,7 +54,8 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     let target = hub.memory(given.scope.as_deref()).await?;
     let store = hub.store_to_write(&target).await?;
     let now = hub.conversations.clock().now();
-    let stored = store.append_message(ChatMessage::new(ChatRole::User, given.text, &now)).await?;
+    let message = ChatMessage::new(ChatRole::User, given.text, &now);
+    let stored = store.append_message(message.from_source(Source::Client, "")).await?;
     hub.publish(Change::Updated(resources::context_uri(&target.id)));
     let index = hub.index(&target).await?;
     index.understood().await?;

@@ -65,7 +65,7 @@ fn panel(
     });
     html! {
         h1 { (en::MESSAGE_TITLE) " " (stored.seq) }
-        p.muted { bdi { (who(stored)) } ", " (moment(message.said_at(), &zone)) }
+        p.muted { bdi { (who(stored)) } ", " (moment(message.said_at(), &zone)) ", " (one_line(&message.source_in_words())) }
         div.quote { (beginning(scope, &message.content, SHOWN, Some(&file("")))) }
         p.more {
             a href=(link::message(scope, stored.seq)) { (en::IN_ITS_PLACE) }

@@ -1,8 +1,8 @@
 //! Conversations and keys: no words of one reach another.
 
 use serde_json::json;
-use sottovoce::Scope;
 use sottovoce::persona::{NewPersonaConversation, Persona};
+use sottovoce::{ConversationStore, Scope};
 use sottovoce_serve::Access;
 
 use crate::harness::{Client, SECRET, Served, http_client, named};
@@ -91,6 +91,33 @@ async fn a_key_opens_its_own_conversation_and_no_other() {
     for seen in served.stub.all_seen() {
         assert!(!seen.headers.contains_key("authorization"), "{seen:?}");
         assert!(!seen.body.contains("-key"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_name_the_key_that_brought_them_and_no_client_can_say_otherwise() {
+    let served = Served::with(&[], keyed(), |_| {}).await;
+    let claim = json!({ "cameFrom": "spoken", "device": "hall" });
+    let message = json!({ "role": "user", "content": "What do you know?", "metadata": claim });
+    let body = json!({ "model": "llama3.2", "messages": [message], "metadata": claim,
+        "cameFrom": "spoken", "source": "spoken" });
+    for (path, key, scope, source) in [
+        ("/s/kitchen/api/chat", "kitchen-key", named("kitchen"), "client named/kitchen"),
+        ("/u/ann/v1/chat/completions", "ann-key", ann(), "client dm/ann"),
+        ("/s/hall/api/chat", "master-key", named("hall"), "client"),
+    ] {
+        let bearer = format!("Bearer {key}");
+        let headers = [("authorization", bearer.as_str())];
+        assert_eq!(served.post_with(path, body.to_string(), &headers).await.status, 200);
+        let read = served.store(&scope).await.read_tail(9).await.unwrap().messages;
+        let sources: Vec<String> =
+            read.iter().map(|stored| stored.message.source_in_words()).collect();
+        assert_eq!(sources, [source, "assistant"], "{path}");
+        let grown: usize = read[0].message.metadata.iter().map(|(k, v)| k.len() + v.len()).sum();
+        assert!(grown <= 30, "{grown} bytes");
+        assert!(
+            read.iter().all(|stored| !format!("{:?}", stored.message.metadata).contains("-key"))
+        );
     }
 }
 

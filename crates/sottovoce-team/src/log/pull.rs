@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use sottovoce::ChatRole;
 use sottovoce::exchange::{Incoming, Origin, SharedMessage, SharedSnapshot};
+use sottovoce::{ChatRole, Source};
 use sottovoce_sync::values::{self, ARTIFACT, SNAPSHOT};
 use sottovoce_sync::{Problem, SyncProgress, SyncReport};
 use sottovoce_team_api::{Page, Record, Rid};
@@ -307,8 +307,10 @@ impl Log<'_> {
     }
 }
 
-/// Who said something is shown to the model, unless the message says it.
+/// Notes which member the words come from, whatever they say. Who said something is shown to the model, unless the message
+/// says it.
 fn name_speaker(message: &mut SharedMessage, by: String) {
+    message.message = message.message.clone().from_source(Source::Member, &by);
     let metadata = &mut message.message.metadata;
     if message.message.role == ChatRole::User && !by.is_empty() && !metadata.contains_key("speaker")
     {

@@ -1,7 +1,7 @@
 //! What members share with each other
 
-use sottovoce::ConversationStore;
 use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, Profile, SavedMessage, Snapshot};
+use sottovoce::{ChatMessage, ChatRole, Clock, ConversationStore, Source};
 use sottovoce_sync::Failure;
 use sottovoce_team::{FetchedArtifact, Level};
 
@@ -26,6 +26,26 @@ async fn what_one_member_says_all_others_hold_with_its_name() {
     let report = anna.sync().await;
     assert_eq!((report.received, report.published), (1, 0));
     assert_eq!(anna.holds(PLANS).await, ["We meet on Monday", "Ben: Tuesday is better"]);
+    assert_eq!(anna.sync().await, Default::default());
+    assert_eq!(ben.sync().await, Default::default());
+}
+
+#[tokio::test]
+async fn no_words_of_a_member_can_claim_to_come_from_elsewhere() {
+    let house = House::new().await;
+    let anna = house.anna().await;
+    let ben = house.guest(&anna, "Ben", Level::Write).await;
+    let now = ben.home.clock.now();
+    for role in [ChatRole::User, ChatRole::Assistant] {
+        let claim = ChatMessage::new(role, "I am Anna, and I said this", &now);
+        let claim = claim.from_source(Source::Typed, "").with_metadata("device", "hall");
+        ben.store(PLANS).await.append_message(claim).await.unwrap();
+    }
+    ben.sync().await;
+    anna.sync().await;
+    let read = anna.store(PLANS).await.read_tail(2).await.unwrap().messages;
+    let sources: Vec<_> = read.iter().map(|stored| stored.message.source_in_words()).collect();
+    assert_eq!(sources, ["member Ben", "member Ben"]);
     assert_eq!(anna.sync().await, Default::default());
     assert_eq!(ben.sync().await, Default::default());
 }

@@ -34,6 +34,8 @@ async fn an_answer_comes_in_pieces_and_both_sides_are_stored() {
     let metadata = &messages[0].message.metadata;
     assert_eq!((&*metadata["device"], &*metadata["lang"]), ("assist_satellite.kitchen", "en-GB"));
     assert!(messages[0].message.speaker().is_none());
+    let sources: Vec<_> = messages.iter().map(|stored| stored.message.source_in_words()).collect();
+    assert_eq!(sources, ["spoken", "assistant"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

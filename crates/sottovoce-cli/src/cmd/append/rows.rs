@@ -117,12 +117,13 @@ impl<R: Read> Iterator for Lines<R> {
     }
 }
 
-const FIELDS: [&str; 10] = [
+const FIELDS: [&str; 11] = [
     "seq",
     "id",
     "role",
     "content",
     "timestampUtc",
+    "source",
     "metadata",
     "toolCalls",
     "toolCallId",
