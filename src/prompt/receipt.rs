@@ -138,6 +138,8 @@ impl ReceiptEntry {
 pub enum EntryOutcome {
     /// It is in the prompt.
     Included,
+    /// Its provider found it and leaves it out; the reason says why.
+    LeftOut,
     /// Another provider offered the same message first.
     Duplicate,
     /// It is the utterance being answered.
