@@ -36,18 +36,17 @@ pub(crate) fn quoted(text: &str) -> String {
     lines.collect::<Vec<_>>().join(" / ")
 }
 
-/// Whether nobody sees a character: a control character, or one that Unicode lets programs ignore. What joins letters
-/// and makes emoji is seen.
+/// The first and last character of each range that Unicode lets programs ignore, without what joins letters and makes
+/// emoji, which is seen.
+const IGNORED: &str = "\u{ad}\u{ad}\u{34f}\u{34f}\u{61c}\u{61c}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180b}\u{180f}\
+    \u{200b}\u{200b}\u{200e}\u{200f}\u{2028}\u{202e}\u{2060}\u{206f}\u{3164}\u{3164}\u{fe00}\u{fe0d}\u{feff}\u{feff}\
+    \u{ffa0}\u{ffa0}\u{fff0}\u{fff8}\u{1bca0}\u{1bca3}\u{1d173}\u{1d17a}\u{e0000}\u{e0fff}";
+
+/// Whether nobody sees a character.
 pub(crate) fn is_hidden(c: char) -> bool {
+    let (firsts, lasts) = (IGNORED.chars().step_by(2), IGNORED.chars().skip(1).step_by(2));
     c.is_control()
-        || matches!(
-            c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-                | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
-                | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-                | '\u{e0000}'..='\u{e0fff}'
-        )
+        || !c.is_ascii() && firsts.zip(lasts).any(|(first, last)| first <= c && c <= last)
 }
 
 /// Cyrillic and Greek letters that look like Latin ones.
