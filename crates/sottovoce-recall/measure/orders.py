@@ -20,6 +20,9 @@ from fit import HERE, HIDDEN, WIDTH, away, flat, lines, network, report, scores
 
 # The network calls an order what scores above this share of sentences that it has not seen and that are none.
 PLAIN = 0.9985
+# By this much less, so that about 0.25 % of the turns of people are wrongly called orders: what all was fitted on scores
+# lower on what is plain than what lacked a kind.
+LENIENT = 1.0
 TURNS = 2500
 # Where the mean of utterances stands in the file, and where this network does.
 MEAN = 3 * WIDTH + 1
@@ -90,7 +93,7 @@ def main():
 
     by_kind, kinds, kind_names = left_out("kind")
     by_language, languages, language_names = left_out("language")
-    threshold = np.quantile(by_kind[~wanted], PLAIN)
+    threshold = np.quantile(by_kind[~wanted], PLAIN) - LENIENT
     for found, keys, names in [(by_kind, kinds, kind_names), (by_language, languages, language_names)]:
         which = np.array([names.index(key) if order else -1 for key, order in zip(keys, wanted)])
         report("caught, not seen before", found[:count][wanted[:count]] - threshold, np.zeros(wanted.sum()), ["all"])
