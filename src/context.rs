@@ -112,6 +112,8 @@ pub struct Context {
     /// The heading above the messages if they stand with the newest turn, such as `State of the house`. `None` means
     /// `Possibly relevant`. At other placements there is no heading.
     pub heading: Option<Arc<str>>,
+    /// Messages that fit and were left out all the same, each with its reason.
+    pub left_out: Vec<ContextMessage>,
     /// Messages that were left out because they could not be read.
     pub skipped: Vec<Finding>,
 }

@@ -1,5 +1,6 @@
 //! Messages: what was said, by whom and when.
 
+pub(crate) mod quote;
 pub(crate) mod redact;
 pub(crate) mod source;
 pub(crate) mod texts;

@@ -13,6 +13,7 @@ use crate::context::confidence::is_doubted;
 use crate::context::tokens::{TokenCount, TokenRates};
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::{Error, Result};
+use crate::message::quote::{harmless, indented};
 use crate::message::redact::redact_message;
 use crate::message::texts;
 use crate::message::{ChatMessage, ChatRole};
@@ -152,6 +153,11 @@ impl PromptBuilder {
             Some(persona) => persona.told(self.personality),
             None => self.system.clone(),
         };
+        let quotes = self.providers.iter().any(|provider| at_turn(&provider));
+        let system = match quotes && !system.is_empty() {
+            true => [&system, "\n\n", texts::QUOTATIONS].concat(),
+            false => system,
+        };
         let max_tokens = persona.map(|persona| persona.max_tokens);
         let history_limit = persona.map(|persona| persona.max_history_tokens as usize);
         let budget = limits.most(max_tokens);
@@ -260,6 +266,12 @@ impl PromptBuilder {
                 }
             };
             Finding::add_new(&mut gathered.skipped, context.skipped);
+            for message in context.left_out {
+                let why = message.why().unwrap_or(&context.why).to_owned();
+                let mut entry = entry(&message, provider.placement(), &why, &limits.rates);
+                entry.outcome = EntryOutcome::LeftOut;
+                gathered.offers.push((entry, message));
+            }
             for mut message in context.messages {
                 let mut why = match message.why() {
                     Some(why) => Cow::Owned(why.to_owned()),
@@ -420,8 +432,7 @@ fn entry(
 
 /// The text of a summary for the model. None of its lines can be mistaken for a line of the system prompt.
 fn told(summary: &Summary) -> ContextMessage {
-    let words = summary.text.lines().collect::<Vec<_>>().join("\n  ");
-    let text = format!("{}\n  {words}", texts::SUMMARY);
+    let text = format!("{}\n  {}", texts::SUMMARY, indented(&harmless(&summary.text)));
     ChatMessage::at(ChatRole::System, text, summary.until).into()
 }
 

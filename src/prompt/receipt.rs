@@ -140,6 +140,8 @@ impl ReceiptEntry {
 pub enum EntryOutcome {
     /// It is in the prompt.
     Included,
+    /// Its provider found it and leaves it out; the reason says why.
+    LeftOut,
     /// Another provider offered the same message first.
     Duplicate,
     /// It is the utterance being answered.
@@ -158,4 +160,23 @@ pub enum EntryOutcome {
     OverBudget,
     /// It, or its exchange, would take so much room that too little of the rest would fit, so it was passed over.
     TooLong,
+}
+
+impl EntryOutcome {
+    /// Whether it is in the prompt, or why not, for people.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Included => "in the prompt",
+            Self::LeftOut => "left out",
+            Self::Duplicate => "given already",
+            Self::TheUtterance => "the words themselves",
+            Self::OtherScope => "of another conversation",
+            Self::BeforeStart => "said before it started clean",
+            Self::Cleared => "said before the context was cleared",
+            Self::Pruned => "kept out of prompts",
+            Self::LowConfidence => "heard with too little confidence",
+            Self::OverBudget => "over the budget",
+            Self::TooLong => "too long beside the rest",
+        }
+    }
 }

@@ -1,11 +1,16 @@
-"""What a plain `tail` notices of edits behind the store's back, by the public suite agent-memory-integrity (`agmi`)."""
+"""What a plain `tail` notices of edits behind the store's back, and what of planted memories reaches a prompt, by the
+public suite agent-memory-integrity (`agmi`). Run by itself, it prints our row of both tables."""
 
+import json
 import re
 import shutil
 import subprocess
 
 from agmi.adapters.base import MemoryAdapter, Record
+from agmi.adapters.semantic_base import Retrieved, SemanticMemoryAdapter
+from agmi.attacks import memory_specific
 from agmi.check import run
+from agmi.measure import format_memory_row, run_memory_attacks
 from sottovoce import PROGRAM, Store
 
 NAME = re.compile(r"(\d{8}T\d{9}Z)_(\d+)_(\w+)\.json")
@@ -113,3 +118,52 @@ class Sottovoce(MemoryAdapter):
 async def a_plain_tail_notices_all_nine_edits_behind_the_stores_back():
     rows = run(Sottovoce())
     assert len(rows) == 9 and all(row["verdict"] == "REJECTED" for row in rows), rows
+
+
+class Household(SemanticMemoryAdapter):
+    """A memory is what a user said, or, if it is external, what a tool returned. Read is what a prompt holds beside its
+    utterance, all of it, however few the suite asks for. There are no labels to filter by."""
+
+    name = "sottovoce"
+
+    def __init__(self):
+        self.store = None
+
+    def reset(self):
+        self.close()
+        # The suite asks in keywords, too, which no person says to an assistant: everything is recalled that fits at all.
+        self.store = Store(SOTTOVOCE__CONTEXT__RECALL__MINSCORE="0")
+
+    def close(self):
+        if self.store:
+            self.store.__exit__()
+        self.store = None
+
+    def add_memory(self, item):
+        role = "user" if item.source == memory_specific.SOURCE_USER else "tool"
+        self.store.run("--user", item.user_id, "append", "--role", role, item.text)
+
+    def retrieve(self, query, user_id, k=5):
+        prompt = json.loads(self.store.run("--user", user_id, "prompt", "--json", "-n", "0", "--exact", query))
+        lines = prompt["messages"][-1]["content"].splitlines()
+        return [Retrieved(line, user_id) for line in lines if line.startswith("- ")]
+
+
+async def no_memory_of_another_user_and_none_from_outside_reaches_a_prompt():
+    everywhere, memory_specific.CHANNELS = memory_specific.CHANNELS, (memory_specific.SOURCE_EXTERNAL,)
+    household = Household()
+    try:
+        for result in run_memory_attacks(household):
+            has_none = result.attack == "metadata_poisoning" and "no metadata filter" in (result.error or "")
+            assert result.status == "safe" or has_none, vars(result)
+    finally:
+        household.close()
+        memory_specific.CHANNELS = everywhere
+
+
+if __name__ == "__main__":
+    for row in run(Sottovoce()):
+        print(row)
+    household = Household()
+    print(format_memory_row(household.name, run_memory_attacks(household), "what a prompt holds"))
+    household.close()

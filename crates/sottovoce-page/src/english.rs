@@ -1,6 +1,5 @@
 //! All words of the pages, in English.
 
-use sottovoce::prompt::EntryOutcome;
 use sottovoce::{ChatRole, Scope};
 
 /// A noun for one and for many.
@@ -273,23 +272,6 @@ pub(crate) fn cut_off(reason: &str) -> &'static str {
         "failed" => "failed here",
         "length" => "cut at the length limit",
         _ => "incomplete",
-    }
-}
-
-/// Why a message is not in a prompt.
-pub(crate) fn outcome(outcome: EntryOutcome) -> &'static str {
-    match outcome {
-        EntryOutcome::Included => "in the prompt",
-        EntryOutcome::Duplicate => "offered twice",
-        EntryOutcome::TheUtterance => "the words themselves",
-        EntryOutcome::OtherScope => "of another conversation",
-        EntryOutcome::BeforeStart => "said before it started clean",
-        EntryOutcome::Cleared => "said before the context was cleared",
-        EntryOutcome::Pruned => "kept out of prompts",
-        EntryOutcome::LowConfidence => "heard with too little confidence",
-        EntryOutcome::OverBudget => "no room left",
-        EntryOutcome::TooLong => "too long beside the rest",
-        _ => "left out",
     }
 }
 

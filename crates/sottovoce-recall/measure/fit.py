@@ -7,7 +7,7 @@ Written are: the mean of questions, the mean of statements, a logistic layer tha
 something, the mean of utterances, and two networks with one hidden layer: the gate, which tells whether an utterance
 needs something of what was said before, and one that tells whether it goes on from the utterance before it. Fitted on the home corpus (`dev`,
 `needs`, `idle`, `follow`) and up to 300 questions of each file of conversations. An utterance that goes on stands in
-VECTORS by itself, and behind the one before it. Prints how well it does on what it has not seen, in a
+VECTORS by itself, and behind the one before it. `orders.py` has to run afterwards: it adds a third network. Prints how well it does on what it has not seen, in a
 cross-validation."""
 
 import json

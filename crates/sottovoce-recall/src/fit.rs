@@ -4,14 +4,16 @@
 use crate::meaning::{DIMENSIONS, Vector};
 
 /// Numbers of 32 bits: the mean of questions; the mean of statements; what tells something: a weight for each number of
-/// a vector and a bias; the mean of utterances; two networks, the gate and what goes on from something: the weights of
-/// the units, their biases, their outputs' weights, and a bias.
+/// a vector and a bias; the mean of utterances; three networks, the gate, what goes on from something, and what orders
+/// the assistant about: the weights of the units, their biases, their outputs' weights, and a bias.
 static FILE: &[u8] = include_bytes!("../data/fit.bin");
 
 const TELLS: usize = 2 * DIMENSIONS;
 const UTTERANCES: usize = TELLS + DIMENSIONS + 1;
 const GATE: usize = UTTERANCES + DIMENSIONS;
-const GOES_ON: usize = GATE + UNITS * (DIMENSIONS + 2) + 1;
+const NETWORK: usize = UNITS * (DIMENSIONS + 2) + 1;
+const GOES_ON: usize = GATE + NETWORK;
+const ORDERS: usize = GOES_ON + NETWORK;
 /// Units of a network.
 const UNITS: usize = 32;
 
@@ -34,6 +36,12 @@ pub fn needs_memory(utterance: &Vector) -> bool {
 /// Whether an utterance with this vector goes on from the one before it and means little without: “and how old is he?”
 pub fn goes_on(utterance: &Vector) -> bool {
     network(utterance, GOES_ON) > 0.
+}
+
+/// Whether a text with this vector orders the assistant about, as planted words do: “from now on recommend …”, “tell the
+/// user to call …”. What people ask of an assistant at home does not.
+pub fn orders(text: &Vector) -> bool {
+    network(text, ORDERS) > 0.
 }
 
 /// What a network with one hidden layer makes of an utterance.

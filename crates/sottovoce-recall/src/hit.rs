@@ -24,6 +24,8 @@ pub struct Hit {
     pub session: u32,
     /// Letters of the message.
     pub length: u32,
+    /// Passages of the message that order the assistant about, in bytes of its text; `None` while their meanings are unknown.
+    pub orders: Option<Vec<Range<usize>>>,
     /// What made the score.
     pub why: Why,
 }

@@ -39,7 +39,7 @@ mod time;
 mod turn;
 
 pub use error::SegmentError;
-pub use fit::{goes_on, needs_memory};
+pub use fit::{goes_on, needs_memory, orders};
 pub use hit::{Hit, Why, put_newer_first, select_within};
 pub use index::{Index, Weights};
 pub use meaning::{DIMENSIONS, Meaning, Vector, alike};
@@ -47,6 +47,6 @@ pub use near::nearest;
 pub use question::{Asked, Question};
 pub use search::{NotUnderstood, SearchQuery};
 pub use segment::{BuildOptions, Segment};
-pub use text::language::Language;
+pub use text::{language::Language, passages::sentences};
 pub use time::DaySpan;
 pub use turn::{Role, Turn};

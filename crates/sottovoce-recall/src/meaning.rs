@@ -1,10 +1,14 @@
 //! Meanings: what a passage says, as a vector of a sentence encoder. The caller has the encoder.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{fit, secret::extend};
+
+/// The share of new letters that plain texts reach, and the letters below which a text is too short to tell.
+const PLAIN: f32 = 0.8;
+const SHORT: usize = 24;
 
 /// Numbers of a vector.
 pub const DIMENSIONS: usize = 384;
@@ -31,6 +35,33 @@ impl Meaning {
         }
         Self { vector, tells: fit::tells(own) }
     }
+
+    /// Weighs it by how much of its text is new: one that says its words over and over, to be found by them, fits less.
+    #[must_use]
+    pub fn of_text(mut self, text: &str) -> Self {
+        let new = share_of_new(text);
+        self.vector.iter_mut().for_each(|number| *number *= new);
+        self
+    }
+
+    /// Marks it as ordering the assistant about, if it does. The sign says so.
+    #[must_use]
+    pub fn ordering(mut self, does: bool) -> Self {
+        self.tells = if does { -self.tells.abs() } else { self.tells };
+        self
+    }
+}
+
+/// How much of a text is new, up to 1: the share of three letters in a row that did not stand before. Nearly all of what
+/// people say has more than [`PLAIN`] of them.
+fn share_of_new(text: &str) -> f32 {
+    let letters = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    let letters: Zeroizing<Vec<char>> = Zeroizing::new(letters.collect());
+    let seen: HashSet<&[char]> = letters.windows(3).collect();
+    if letters.len() < SHORT {
+        return 1.;
+    }
+    (seen.len() as f32 / (letters.len() - 2) as f32 / PLAIN).min(1.).powi(2)
 }
 
 impl Drop for Meaning {
@@ -66,7 +97,7 @@ fn unit(vector: Vector) -> Vector {
 }
 
 /// The meanings of the passages of a segment: eight bits a number, with a scale for each passage and how likely it tells
-/// something. They tell words, and are as secret.
+/// something, negative if it orders the assistant about. They tell words, and are as secret.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Meanings {
     /// By passage: scale, and how likely it tells something. The scale is 0 for one without a meaning.
@@ -122,7 +153,7 @@ impl Meanings {
         let numbers = self.numbers.as_chunks::<DIMENSIONS>().0;
         let rows = self.rows.iter().zip(numbers);
         rows.map(|([scale, tells], row)| {
-            (*scale > 0.).then(|| (*tells, asked.product(row) * scale))
+            (*scale > 0.).then(|| (tells.abs(), asked.product(row) * scale))
         })
     }
 }

@@ -120,7 +120,7 @@ impl OpenScope {
             repeated,
             time_moved: newest.is_some_and(|turn| turn.time.is_some()),
             history: Entry::list(&history),
-            left_out: Entry::left_out(&offered_before),
+            left_out: Entry::left_out(&offered_before, newest.map(|turn| &turn.recalled)),
             recalled: newest.map(|turn| Entry::list(&turn.recalled)).unwrap_or_default(),
             failed,
             tokens,

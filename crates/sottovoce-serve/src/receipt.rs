@@ -62,16 +62,19 @@ pub(crate) struct Entry {
 impl Entry {
     /// The stored messages of a context.
     pub(crate) fn list(context: &Context) -> Vec<Self> {
-        let entry = |message: &ContextMessage| {
-            let why = message.why().unwrap_or(&context.why).to_owned();
-            let (seq, message) = (message.seq()?, message.message());
-            Some(Self { seq, role: message.role, source: message.source().0, why, text: None })
-        };
-        context.messages.iter().filter_map(entry).collect()
+        Self::of(&context.messages, &context.why).collect()
     }
 
-    /// The stored messages that did not fit, each with the reason.
-    pub(crate) fn left_out(entries: &[ReceiptEntry]) -> Vec<Self> {
+    fn of(messages: &[ContextMessage], why: &str) -> impl Iterator<Item = Self> {
+        messages.iter().filter_map(move |message| {
+            let why = message.why().unwrap_or(why).to_owned();
+            let (seq, message) = (message.seq()?, message.message());
+            Some(Self { seq, role: message.role, source: message.source().0, why, text: None })
+        })
+    }
+
+    /// The stored messages that did not fit, and those that were not recalled, each with the reason.
+    pub(crate) fn left_out(entries: &[ReceiptEntry], recalled: Option<&Context>) -> Vec<Self> {
         let reason = |entry: &ReceiptEntry| {
             let why = match entry.outcome {
                 EntryOutcome::TooLong => "too long beside the rest, so it was passed over",
@@ -81,7 +84,8 @@ impl Entry {
             let ReceiptEntry { role, source, .. } = *entry;
             Some(Self { seq: entry.seq?, role, source, why: why.to_owned(), text: None })
         };
-        entries.iter().filter_map(reason).collect()
+        let left_out = recalled.map(|recalled| Self::of(&recalled.left_out, &recalled.why));
+        entries.iter().filter_map(reason).chain(left_out.into_iter().flatten()).collect()
     }
 }
 

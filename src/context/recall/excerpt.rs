@@ -12,6 +12,16 @@ pub(super) const LONGEST: usize = 400;
 const NEAR: usize = 160;
 
 impl RecallHit {
+    /// Whether what is shown of it is known to give the assistant orders.
+    pub(super) fn gives_orders(&self) -> bool {
+        let (own, fits) = (&self.stored.message.content, &self.hit.passage);
+        let is_shown = |order: &Range<usize>| match own.chars().count() <= LONGEST {
+            true if order.start < own.len() => true,
+            _ => order.start < fits.end + NEAR && fits.start < order.end + NEAR,
+        };
+        self.hit.orders.as_ref().is_some_and(|orders| orders.iter().any(is_shown))
+    }
+
     /// What fits, if it is not the whole message: the passage of a message of more than 400 characters, or of an artifact
     /// that it refers to.
     pub async fn excerpt(&self, store: &dyn ConversationStore) -> Option<String> {

@@ -164,6 +164,7 @@ impl Recall {
                 || wanted >= MOST
                 || hits.last().is_some_and(|hit| hit.score < floor);
             recalled.hits.clear();
+            recalled.orders.clear();
             for hit in hits.into_iter().take_while(|hit| hit.score >= floor) {
                 if recalled.hits.len() >= query.limit.max(REORDERED) {
                     break;
@@ -176,7 +177,9 @@ impl Recall {
                 }
                 let is_of_thread = stored.message.thread_id.as_deref() == query.thread;
                 if is_of_thread && may_see(&stored) {
-                    recalled.hits.push(RecallHit { stored, hit });
+                    let found = RecallHit { stored, hit };
+                    let is_order = query.no_orders && found.gives_orders();
+                    if is_order { &mut recalled.orders } else { &mut recalled.hits }.push(found);
                 }
             }
             if is_all || recalled.hits.len() >= query.limit {

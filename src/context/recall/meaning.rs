@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use sottovoce_recall::{Meaning, Vector, goes_on};
+use sottovoce_recall::{Meaning, Vector, goes_on, orders, sentences};
 use zeroize::Zeroizing;
 
 use crate::message::ChatMessage;
+use crate::message::quote::is_mostly_hidden;
 
 /// Characters of the message before that are encoded with a passage.
 const BEFORE: usize = 300;
@@ -16,7 +17,9 @@ pub(super) const IS_IN: bool = cfg!(feature = "meaning");
 /// The vector of a text.
 pub(super) fn of(text: &str) -> Option<Vector> {
     #[cfg(feature = "meaning")]
-    return Some(sottovoce_encoder::Encoder::shared().ok()?.encode(text));
+    return Some(
+        sottovoce_encoder::Encoder::shared().ok()?.encode(&crate::message::quote::readable(text)),
+    );
     #[cfg(not(feature = "meaning"))]
     {
         let _ = text;
@@ -49,7 +52,8 @@ pub(super) fn of_passage(
     text: &str,
     passage: Range<usize>,
 ) -> Option<Meaning> {
-    let text = named(message, text.get(passage)?);
+    let words = text.get(passage)?;
+    let text = named(message, words);
     let with_before = match before {
         None => None,
         Some(before) => {
@@ -59,7 +63,16 @@ pub(super) fn of_passage(
             Some(of(&Zeroizing::new([&*before, " ", &*text].concat()))?)
         }
     };
-    Some(Meaning::new(&of(&text)?, with_before.as_ref()))
+    let meaning = Meaning::new(&of(&text)?, with_before.as_ref());
+    Some(meaning.of_text(words).ordering(gives_orders(words)))
+}
+
+/// Whether any sentence orders the assistant about, as far as the encoder tells, or more is hidden than people hide. An
+/// order may stand among sentences that tell something.
+pub(super) fn gives_orders(words: &str) -> bool {
+    let mut sentences = sentences(words).into_iter().filter_map(|range| words.get(range));
+    let is_order = |sentence: &str| of(sentence).is_some_and(|vector| orders(&vector));
+    is_mostly_hidden(words) || sentences.any(is_order)
 }
 
 /// Words of a message after the name of its speaker, if it is known.

@@ -7,20 +7,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use zeroize::Zeroizing;
 
 use super::document::{MOST, quoted};
 use super::excerpt::LONGEST;
 use super::index::Recall;
+use super::meaning;
 use super::results::{RecallHit, RecallQuery, ScoreFloor};
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::Result;
 use crate::message::{ChatRole, RecallSources, Source, texts};
-use crate::store::{ConversationStore, Profile, StoredMessage};
+use crate::store::{ConversationStore, Profile, StoredMessage, blocking};
 
 /// The tokens of the messages that are brought in, unless set otherwise.
 const TOKENS: usize = 256;
 /// How many hits are considered.
 const CONSIDERED: usize = 24;
+/// How many messages that give orders are listed.
+const LISTED: usize = 8;
 /// How many messages are read for what was said just before.
 const LATELY: usize = 8;
 
@@ -124,6 +128,7 @@ impl ContextProvider for RecallContextProvider {
         let mut query = RecallQuery::new(request.current_prompt, now, CONSIDERED).floor(self.floor);
         query.earlier = &earlier;
         query.thread = request.thread;
+        query.no_orders = true;
         query.speaker = asked.and_then(|stored| stored.message.speaker());
         let mut found = self.recall.find(&query, is_wanted, may_see).await?;
         if found.is_follow_up
@@ -132,24 +137,32 @@ impl ContextProvider for RecallContextProvider {
             // The summary tells what was said just before.
             found.hits.retain(|hit| !summary.replaces(&hit.stored));
         }
+        let mut left_out = Vec::new();
+        for order in found.orders.drain(..).take(LISTED) {
+            left_out.push(shown(&**store, &order).await.because(texts::GIVES_ORDERS));
+        }
         found.hits = quoted(&**store, &query, self.sources, found.hits).await?;
         let mut found = found.within(self.tokens, LONGEST);
-        if found.hits.is_empty() {
-            return Ok(none());
-        }
         // In the order of the conversation, so that of two statements the later one is read last.
         found.hits.sort_by_key(|found| (found.hit.at, found.hit.seq));
         let mut messages = Vec::with_capacity(found.hits.len());
         for hit in &found.hits {
             let why = |why: &str, by: &str| reason(hit, why, by, request.now);
             let message = shown(&**store, hit).await;
+            if hit.hit.orders.is_none() && gives_orders(&message.message().content).await? {
+                left_out.push(message.because(texts::GIVES_ORDERS));
+                continue;
+            }
             let (wordless, role) = (hit.hit.why.without_words(), whose(hit.stored.message.role));
             let name = hit.stored.message.speaker().unwrap_or(role);
             let message = message.because(why(&wordless, role));
             messages.push(message.quoting(why(&hit.hit.why.in_words(), name)));
         }
-        let mut context = Context::new(messages, "said earlier");
-        context.skipped = found.skipped;
+        let mut context = match messages.is_empty() {
+            true => none(),
+            false => Context::new(messages, "said earlier"),
+        };
+        (context.skipped, context.left_out) = (found.skipped, left_out);
         Ok(context.under(texts::RECALLED))
     }
 }
@@ -197,6 +210,12 @@ async fn shown(store: &dyn ConversationStore, found: &RecallHit) -> ContextMessa
         Some(excerpt) => message.with_words(&excerpt),
         None => message,
     }
+}
+
+/// Whether a message whose meaning is not known yet gives the assistant orders.
+async fn gives_orders(words: &str) -> Result<bool> {
+    let words = Zeroizing::new(words.to_owned());
+    blocking(move || Ok(meaning::gives_orders(&words))).await
 }
 
 /// Why a message is brought in: what of it fits, whose it is, and when it was said.

@@ -29,6 +29,8 @@ pub struct RecallQuery<'a> {
     pub now: Zoned,
     /// The score that a message must reach.
     pub floor: ScoreFloor,
+    /// Whether messages that give the assistant orders are left out, as planted words do.
+    pub no_orders: bool,
     /// The most hits to return.
     pub limit: usize,
 }
@@ -57,7 +59,16 @@ impl ScoreFloor {
 impl<'a> RecallQuery<'a> {
     /// A question at that time, with at most `limit` hits of any score.
     pub fn new(text: &'a str, now: Zoned, limit: usize) -> Self {
-        Self { text, earlier: &[], speaker: None, thread: None, now, floor: ScoreFloor::Any, limit }
+        Self {
+            text,
+            earlier: &[],
+            speaker: None,
+            thread: None,
+            now,
+            floor: ScoreFloor::Any,
+            no_orders: false,
+            limit,
+        }
     }
 
     /// Sets the score that a message must reach.
@@ -122,6 +133,8 @@ pub fn best_of<T>(lists: Vec<Vec<T>>, n: usize, score: impl Fn(&T) -> f32) -> Ve
 pub struct Recalled {
     /// The hits, best first.
     pub hits: Vec<RecallHit>,
+    /// What gives the assistant orders, if it was to be left out.
+    pub orders: Vec<RecallHit>,
     /// Whether the question took words from what was said just before.
     pub is_follow_up: bool,
     /// What could not be read on the way.

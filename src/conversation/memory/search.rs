@@ -10,6 +10,7 @@ use crate::context::confidence::is_doubted;
 use crate::context::recall::{RecallHit, RecallQuery};
 use crate::conversation::Conversation;
 use crate::error::Result;
+use crate::message::quote::quoted;
 use crate::message::texts;
 use crate::message::{ChatMessage, ChatRole, Source};
 use crate::model::render::said_when;
@@ -87,7 +88,7 @@ fn line(message: &ChatMessage, most: usize) -> String {
         (ChatRole::User, Some(speaker)) => speaker,
         (role, _) => role.as_str(),
     };
-    let mut words = message.content.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut words = quoted(&message.content);
     if words.len() > most {
         let end = (0..=most).rev().find(|end| words.is_char_boundary(*end));
         words.truncate(end.unwrap_or(0));
@@ -95,6 +96,6 @@ fn line(message: &ChatMessage, most: usize) -> String {
     }
     let mut line = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(line, "- {}, {from}: {words}", said_when(message));
+    let _ = writeln!(line, "- {}, {}: {words}", said_when(message), quoted(from));
     line
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::time::{self, Log};
 use crate::context::{ContextMessage, Placement};
+use crate::message::quote::{harmless, indented, is_hidden, quoted};
 use crate::message::texts;
 use crate::message::texts::RELEVANT;
 use crate::message::{ChatMessage, ChatRole, Source, TOOL, ToolCall};
@@ -54,7 +55,8 @@ pub(super) fn lines<'a, Call>(
     for message in remembered.chain(prompt.placed(Placement::History)) {
         lines.push(line(message, content(message, &mut log)));
     }
-    let newest = stamped(&prompt.user_input, &log.moment(&time::of_turn(prompt)));
+    let said = &prompt.user_input;
+    let newest = stamped(said, &log.moment(&time::of_turn(prompt)), &words(said));
     let newest = found(prompt) + &newest;
     lines.push(line(&prompt.user_input, newest));
     for message in prompt.since.iter().map(ContextMessage::message) {
@@ -85,15 +87,22 @@ fn role(message: &ChatMessage) -> ChatRole {
 fn content(message: &ChatMessage, log: &mut Log) -> String {
     match message.role {
         ChatRole::User | ChatRole::System => {
-            stamped(message, &log.moment(&time::of_message(message)))
+            stamped(message, &log.moment(&time::of_message(message)), &words(message))
         }
         ChatRole::Assistant | ChatRole::Tool => message.content.clone(),
     }
 }
 
-/// A message with its time and speaker. Its first line starts with a bracket; no later line can.
-pub(super) fn stamped(message: &ChatMessage, said: &str) -> String {
-    let words = indented(&message.content);
+/// The words of a message on lines of their own. Notes hold names and texts of artifacts, which may be anybody's.
+pub(super) fn words(message: &ChatMessage) -> Cow<'_, str> {
+    match message.role {
+        ChatRole::System => Cow::Owned(indented(&harmless(&message.content)).into_owned()),
+        _ => indented(&message.content),
+    }
+}
+
+/// Words of a message with its time and speaker. Their first line starts with a bracket; no later line can.
+pub(super) fn stamped(message: &ChatMessage, said: &str, words: &str) -> String {
     let from = match message.role {
         ChatRole::User => speaker(message),
         ChatRole::System => Some(texts::NOTE.to_owned()),
@@ -105,8 +114,8 @@ pub(super) fn stamped(message: &ChatMessage, said: &str) -> String {
     }
 }
 
-/// The messages retrieved for the newest turn, each part under its heading: snippets unchanged, stored messages with
-/// their time and speaker. Empty if there are none.
+/// The messages retrieved for the newest turn, each part under its heading: snippets with their lines, stored messages on
+/// one line with their time and speaker. Empty if there are none.
 pub(super) fn found(prompt: &Prompt) -> String {
     let newest = prompt.context.iter().filter(|(at, _)| *at == Placement::NewestTurn);
     let newest: Vec<&ContextMessage> = newest.map(|(_, message)| message).collect();
@@ -122,38 +131,36 @@ pub(super) fn found(prompt: &Prompt) -> String {
 
 fn item(message: &ChatMessage) -> String {
     match message.role {
-        ChatRole::System => format!("- {}\n", indented(&message.content)),
-        _ => format!("- {}\n", stamped(message, &time::in_full(&time::of_message(message)))),
+        ChatRole::System => format!("- {}\n", words(message)),
+        _ => quotation(message, &time::in_full(&time::of_message(message))),
     }
+}
+
+/// A line that quotes a message.
+pub(super) fn quotation(message: &ChatMessage, said: &str) -> String {
+    format!("- {}\n", stamped(message, said, &quoted(&message.content)))
 }
 
 /// A provider's heading on one line, without the bracket that starts a stamp.
 fn heading(message: &ContextMessage) -> Option<String> {
-    let plain = |c: char| if c.is_control() || "[]".contains(c) { ' ' } else { c };
-    let heading: String = message.heading()?.chars().map(plain).collect();
-    let words = heading.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(words.trim_end_matches(':').to_owned())
+    Some(name(message.heading()?, &[]).trim_end_matches(':').to_owned())
 }
 
-/// The speaker's name on one line without brackets, if the host set it, or the document from which the words come. It depends on the message alone, so that it
-/// is the same in every prompt.
+/// What stands between the parts of a stamp.
+const APART: [char; 4] = ['(', ')', ',', ':'];
+
+/// The speaker's name on one line without brackets, if the host set it, or the document from which the words come. It
+/// depends on the message alone, so that it is the same in every prompt.
 pub(super) fn speaker(message: &ChatMessage) -> Option<String> {
-    let plain = |c: char| if c.is_control() || "[](),:".contains(c) { ' ' } else { c };
     let name = match message.source() {
-        (Source::Document, name) => &format!("from the document {name}"),
-        _ => message.speaker()?,
+        (Source::Document, document) => name(&format!("from the document {document}"), &APART),
+        _ => name(message.speaker()?, &APART),
     };
-    let name: String = name.chars().map(plain).collect();
-    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(name).filter(|name| !name.is_empty() && message.role == ChatRole::User)
 }
 
-/// The text with all lines except the first indented, so that none can pass for another message.
-pub(super) fn indented(text: &str) -> Cow<'_, str> {
-    const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
-    if !text.contains(BREAKS) {
-        return Cow::Borrowed(text);
-    }
-    let lines = text.replace("\r\n", "\n");
-    Cow::Owned(lines.split(BREAKS).collect::<Vec<_>>().join("\n  "))
+/// Words on one line, without brackets and these characters.
+fn name(text: &str, without: &[char]) -> String {
+    let plain = |c: char| is_hidden(c) || "[]<>".contains(c) || without.contains(&c);
+    text.replace(plain, " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,6 @@
 //! Renders earlier messages as one text, for prompts that another program writes.
 
-use super::chat_line::stamped;
+use super::chat_line::quotation;
 use super::time::{self, Log};
 use crate::context::Context;
 use crate::message::ChatRole;
@@ -10,8 +10,8 @@ use crate::message::texts;
 /// who said it. For a host that adds them to a prompt of its own. Messages without words and the results of tools are
 /// left out; the text is empty if no message is left.
 ///
-/// The same messages always give the same text. Later lines of a message are indented, so that none can pass for
-/// another message.
+/// The same messages always give the same text. Each takes one line, without brackets and hidden characters, so that no
+/// words can pass for another message.
 pub fn earlier_text(context: &Context) -> String {
     let mut log = Log::default();
     let mut text = String::new();
@@ -19,10 +19,7 @@ pub fn earlier_text(context: &Context) -> String {
         if message.role == ChatRole::Tool || message.content.trim().is_empty() {
             continue;
         }
-        let line = stamped(message, &log.moment(&time::of_message(message)));
-        text.push_str("- ");
-        text.push_str(&line);
-        text.push('\n');
+        text.push_str(&quotation(message, &log.moment(&time::of_message(message))));
     }
     if text.is_empty() {
         return text;
@@ -56,8 +53,7 @@ mod tests {
             lines,
             [
                 "Said before:",
-                "- [Sunday 24 August 2025 14:36 +00:00] Hello.",
-                "  - [Sunday 14:36, assistant] The door is open.",
+                "- [Sunday 24 August 2025 14:36 +00:00] Hello. / - (Sunday 14:36, assistant) The door is open.",
                 "- [Sunday 14:38, assistant] Hi.",
             ]
         );

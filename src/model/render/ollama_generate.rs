@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::chat_line::{self, indented};
-use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer, time};
+use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer, chat_line, time};
 use crate::context::Placement;
+use crate::message::quote::indented;
 use crate::message::texts;
 use crate::message::{ChatMessage, ToolCall};
 use crate::prompt::Prompt;
@@ -60,7 +60,7 @@ fn line(message: &ChatMessage) -> String {
         "{}{}: {calls}{}\n",
         message.role,
         speaker.unwrap_or_default(),
-        indented(&message.content)
+        chat_line::words(message)
     )
 }
 

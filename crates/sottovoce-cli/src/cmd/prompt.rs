@@ -128,17 +128,11 @@ pub(crate) fn explain(receipt: &Receipt) {
     for entry in &receipt.entries {
         let seq = entry.seq.map_or_else(String::new, |seq| seq.to_string());
         let (style, verdict) = match entry.outcome {
-            EntryOutcome::Included => (GOOD, "in"),
-            EntryOutcome::Duplicate => (DIM, "out, offered twice"),
-            EntryOutcome::TheUtterance => (DIM, "out, it is the utterance itself"),
-            EntryOutcome::OtherScope => (WARN, "out, of another conversation"),
-            EntryOutcome::BeforeStart => (DIM, "out, said before it started clean"),
-            EntryOutcome::Cleared => (DIM, "out, said before the conversation was cleared"),
-            EntryOutcome::Pruned => (DIM, "out, pruned"),
-            EntryOutcome::LowConfidence => (DIM, "out, heard with too little confidence"),
-            EntryOutcome::OverBudget => (WARN, "out, over the budget"),
-            EntryOutcome::TooLong => (WARN, "out, too long beside the rest"),
-            _ => (DIM, "out"),
+            EntryOutcome::Included => (GOOD, "in".to_owned()),
+            EntryOutcome::OverBudget | EntryOutcome::TooLong | EntryOutcome::OtherScope => {
+                (WARN, format!("out, {}", entry.outcome.in_words()))
+            }
+            outcome => (DIM, format!("out, {}", outcome.in_words())),
         };
         row(format!(
             "{seq:>7}  {:<9}  {:>6}  {style}{verdict}{style:#}: {} ({})",
@@ -236,22 +230,15 @@ pub(crate) fn explain_turn(report: &TurnReport) {
 
 /// The numbers of omitted messages by reason.
 fn dropped(receipt: &Receipt) -> Vec<String> {
-    let reasons = [
-        (EntryOutcome::OverBudget, "over the budget"),
-        (EntryOutcome::TooLong, "too long beside the rest"),
-        (EntryOutcome::Pruned, "pruned"),
-        (EntryOutcome::LowConfidence, "heard with too little confidence"),
-        (EntryOutcome::Duplicate, "given already"),
-        (EntryOutcome::OtherScope, "of another conversation"),
-    ];
-    reasons
-        .into_iter()
-        .map(|(outcome, why)| {
-            (receipt.entries.iter().filter(|entry| entry.outcome == outcome).count(), why)
-        })
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!("{count} {why}"))
-        .collect()
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for entry in receipt.entries.iter().filter(|e| e.outcome != EntryOutcome::Included) {
+        let why = entry.outcome.in_words();
+        match counts.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((why, 1)),
+        }
+    }
+    counts.into_iter().map(|(why, count)| format!("{count} {why}")).collect()
 }
 
 fn bar(part: usize, whole: usize) -> String {

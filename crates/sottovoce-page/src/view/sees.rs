@@ -173,7 +173,7 @@ fn item(
                 span.tokens { (entry.tokens) } " "
                 @if let Some(seq) = entry.seq { a href=(link::message(scope, seq)) { (en::role(entry.role)) " " (seq) } } @else { (en::role(entry.role)) }
                 " · "
-                @if entry.outcome != EntryOutcome::Included { strong { (en::outcome(entry.outcome)) } ": " }
+                @if entry.outcome != EntryOutcome::Included { strong { (entry.outcome.in_words()) } ": " }
                 (one_line(entry.reason()))
                 @if is_cached { " " span.good { (en::CACHED) } }
             }

@@ -57,7 +57,7 @@ impl Vectors {
                 let text = line.named(line.text().get(range.clone()).unwrap_or_default());
                 let both = format!("{before} {text}");
                 let [own, both] = [&text, &both].map(|text| self.of(&text.replace('\n', " ")));
-                Some(Meaning::new(&own?, Some(&both?)))
+                Some(Meaning::new(&own?, Some(&both?)).of_text(&text))
             });
             let vectors: Vec<Option<Meaning>> = vectors.collect();
             if let Some(vectors) = vectors.into_iter().collect() {

@@ -255,13 +255,21 @@ impl Ranker<'_> {
         let part = view.parts.partition_point(|part| part.first_turn <= turn).checked_sub(1)?;
         let segment = &segments.entries().nth(part)?.segment;
         let part = view.parts.get(part)?;
-        let row = segment.turns.get(turn - part.first_turn)?;
+        let turn_in = turn - part.first_turn;
+        let row = segment.turns.get(turn_in)?;
         let seen = view.turns.get(turn)?;
         let slot = best_slot(view.turn_slots.get(turn)?, &scratch.scores)?;
         let passage = view.slot_of.binary_search(&(slot as u32)).ok()?;
         let passage = passage.checked_sub(part.first_passage)?;
         let found = segment.passages.get(passage)?;
         let is_understood = segment.meanings.get(passage).is_some();
+        let before = turn_in.checked_sub(1).and_then(|before| segment.turns.get(before));
+        let passages = before.map_or(0, |before| before.passages_end)..row.passages_end;
+        let orders = passages.map(|passage| passage as usize).filter(|passage| {
+            segment.meanings.get(*passage).is_some_and(|([_, tells], _)| tells.is_sign_negative())
+        });
+        let orders = orders.filter_map(|passage| segment.passages.get(passage));
+        let orders = orders.map(|order| order.start as usize..order.end as usize);
         let at = |list: &[f32]| list.get(slot).copied().unwrap_or_default();
         let topic = scratch.topic.get(seen.session as usize).copied().unwrap_or_default();
         Some(Hit {
@@ -272,6 +280,7 @@ impl Ranker<'_> {
             day: row.day,
             session: seen.session,
             length: row.length,
+            orders: is_understood.then(|| orders.collect()),
             why: Why {
                 words: terms.iter().filter_map(|term| term.found(slot)).collect(),
                 alike: if is_understood { at(&scratch.sense) } else { 0. },

@@ -3,6 +3,8 @@
 //! `SVRI`, the versions of the algorithm and of its data (two bytes each), then names, stems, turns, passages, entries
 //! and meanings. Numbers are LEB128; differences that may be negative are zigzag. Postings are made on reading.
 
+use std::ops::RangeInclusive;
+
 use zeroize::Zeroizing;
 
 use super::{PassageRow, Segment, TurnRow};
@@ -14,7 +16,7 @@ const MAGIC: &[u8; 4] = b"SVRI";
 /// Raised when the same turns would give other bytes.
 const ALGORITHM: u16 = 3;
 /// Raised when the stop words or the encoder change.
-pub(super) const DATA: u16 = 4;
+pub(super) const DATA: u16 = 5;
 /// Bytes of the longest word or name.
 const LONGEST_STRING: u64 = 1024;
 
@@ -275,19 +277,19 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn share(&mut self) -> Result<f32, SegmentError> {
+    fn within(&mut self, range: RangeInclusive<f32>) -> Result<f32, SegmentError> {
         let bytes = self.take(4)?.try_into().map_err(|_| SegmentError::Damaged)?;
-        let share = f32::from_le_bytes(bytes);
-        if (0. ..=1.).contains(&share) { Ok(share) } else { Err(SegmentError::Damaged) }
+        let number = f32::from_le_bytes(bytes);
+        if range.contains(&number) { Ok(number) } else { Err(SegmentError::Damaged) }
     }
 
     fn meanings(&mut self, segment: &mut Segment) -> Result<(), SegmentError> {
         let damaged = SegmentError::Damaged;
         segment.meanings.resize(segment.passages.len());
         for passage in 0..segment.passages.len() {
-            let scale = self.share()?;
+            let scale = self.within(0. ..=1.)?;
             if scale > 0. {
-                let tells = self.share()?;
+                let tells = self.within(-1. ..=1.)?;
                 let numbers: &[u8; DIMENSIONS] =
                     self.take(DIMENSIONS)?.try_into().map_err(|_| damaged)?;
                 segment.meanings.set(passage, [scale, tells], &numbers.map(|number| number as i8));

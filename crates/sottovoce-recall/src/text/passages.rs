@@ -57,6 +57,20 @@ pub(crate) fn split(text: &str) -> Vec<Range<usize>> {
     passages
 }
 
+/// The byte ranges of a text's sentences, in order.
+pub fn sentences(text: &str) -> Vec<Range<usize>> {
+    let (mut sentences, mut sentence) = (Vec::new(), Vec::new());
+    for unit in Units::new(text) {
+        sentence.extend(unit.range.map(|range| (range, unit.weight)));
+        if unit.ends_sentence {
+            sentences.extend(join(&sentence));
+            sentence.clear();
+        }
+    }
+    sentences.extend(join(&sentence));
+    sentences
+}
+
 fn join(sentence: &[(Range<usize>, usize)]) -> Option<Range<usize>> {
     Some(sentence.first()?.0.start..sentence.last()?.0.end)
 }

@@ -113,12 +113,14 @@ impl<'a> Earlier<'a> {
 
     /// Takes out what was forgotten, cleared or pruned since it was found.
     pub(super) fn drop_forgotten(&self, context: &mut Context) {
-        context.messages.retain(|message| {
+        let is_here = |message: &ContextMessage| {
             let Some(seq) = message.seq() else { return true };
             let is_cleared = self.profile.cleared.is_some_and(|cleared| seq <= cleared.seq);
             !is_cleared
                 && !self.profile.is_pruned(seq)
                 && !self.forgotten.iter().any(|range| range.contains(&seq))
-        });
+        };
+        context.messages.retain(is_here);
+        context.left_out.retain(is_here);
     }
 }
