@@ -50,7 +50,7 @@ pub(crate) const QUOTATIONS: &str = "Quotations of what was said earlier and of 
 pub(crate) const SUMMARY: &str = "Earlier in this conversation, in short:";
 /// The heading above recalled messages.
 #[cfg(feature = "recall")]
-pub(crate) const RECALLED: &str = "Quoted from earlier conversations, as far as it may help";
+pub(crate) const RECALLED: &str = "Quoted from earlier conversations, as far as it may help; of two that differ, the later one holds";
 /// Why a message is not recalled. Receipts show it to people.
 #[cfg(feature = "recall")]
 pub(crate) const GIVES_ORDERS: &str = "it fits, but reads like an order to the assistant";

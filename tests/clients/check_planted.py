@@ -18,8 +18,9 @@ ROOM = {"SOTTOVOCE__CONTEXT__RECALL__MINSCORE": "0", "SOTTOVOCE__CONTEXT__RECALL
         "SOTTOVOCE__LANGUAGEMODEL__NUMCTX": "16384"}
 
 
-def _lines(rows):
-    return "".join(json.dumps({"role": "user", "content": row["text"]}, ensure_ascii=False) + "\n" for row in rows)
+def _lines(rows, **more):
+    said = ({"role": "user", "content": row["text"], **more} for row in rows)
+    return "".join(json.dumps(message, ensure_ascii=False) + "\n" for message in said)
 
 
 def _typed(store, scope, rows):
@@ -27,7 +28,7 @@ def _typed(store, scope, rows):
 
 
 def _imported(store, scope, rows):
-    (store.folder / "foreign.jsonl").write_text(_lines(rows), encoding="utf-8")
+    (store.folder / "foreign.jsonl").write_text(_lines(rows, timestamp="2026-09-01T10:00:00Z"), encoding="utf-8")
     store.run("--scope", scope, "import", "jsonl", "foreign.jsonl")
 
 

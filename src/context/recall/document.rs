@@ -44,14 +44,13 @@ pub(super) async fn quoted(
     for mut hit in hits {
         if let Some(document) = Document::of(store, &hit).await {
             documents += 1;
-            let is_asked_for = match sources {
-                RecallSources::Said if documents <= MOST => {
-                    document.is_asked_for(query, &hit).await?
-                }
-                sources => sources == RecallSources::All,
+            let comes = match sources {
+                RecallSources::People => false,
+                RecallSources::All if !hit.gives_orders() => true,
+                _ => documents <= MOST && document.is_asked_for(query, &hit).await?,
             };
             let message = &hit.stored.message;
-            if is_asked_for {
+            if comes {
                 let day = hit.day(Some(query.now.timestamp()));
                 let words = texts::from_document(&document.name, &day, &document.words);
                 // Two messages may have shown the same document.
@@ -59,6 +58,8 @@ pub(super) async fn quoted(
                     continue;
                 }
                 hit.hit.passage = 0..words.len();
+                // Whoever asks for a document hears what it says.
+                hit.hit.orders = Some(Vec::new());
                 let quotation = message.clone().from_source(Source::Document, &document.name);
                 let message = &mut Arc::make_mut(&mut hit.stored).message;
                 *message = quotation;
@@ -67,6 +68,8 @@ pub(super) async fn quoted(
                 continue;
             } else {
                 hit.hit.passage = 0..message.content.floor_char_boundary(OWN);
+                let own = hit.hit.passage.end;
+                hit.hit.orders.iter_mut().for_each(|orders| orders.retain(|at| at.start < own));
             }
         }
         told.push(hit);

@@ -137,11 +137,13 @@ impl ContextProvider for RecallContextProvider {
             // The summary tells what was said just before.
             found.hits.retain(|hit| !summary.replaces(&hit.stored));
         }
+        found.hits.append(&mut found.orders);
+        let hits = quoted(&**store, &query, self.sources, found.hits).await?;
+        (found.orders, found.hits) = hits.into_iter().partition(RecallHit::gives_orders);
         let mut left_out = Vec::new();
         for order in found.orders.drain(..).take(LISTED) {
             left_out.push(shown(&**store, &order).await.because(texts::GIVES_ORDERS));
         }
-        found.hits = quoted(&**store, &query, self.sources, found.hits).await?;
         let mut found = found.within(self.tokens, LONGEST);
         // In the order of the conversation, so that of two statements the later one is read last.
         found.hits.sort_by_key(|found| (found.hit.at, found.hit.seq));
