@@ -41,7 +41,7 @@ def _document(store, scope, rows):
 def _client(store, scope, rows):
     """Through `serve`, in a session of its own each."""
     with Model(("Fine.",)) as model:
-        with Endpoint(store, SOTTOVOCE__SERVE__SCOPE=scope, **model.environment()) as endpoint:
+        with Endpoint(store, scope=scope, **model.environment()) as endpoint:
             client = ollama.Client(endpoint.url)
             for row in rows:
                 client.chat(NAME, [{"role": "user", "content": row["text"]}])

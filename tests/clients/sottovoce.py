@@ -133,8 +133,8 @@ class Http(Listening):
 class Endpoint(Listening):
     """A `sottovoce serve`."""
 
-    def __init__(self, store, port=0, **settings):
-        super().__init__(store, "--verbose", "serve", "--addr", f"127.0.0.1:{port}", says=r"serving at (http://\S+)", **settings)
+    def __init__(self, store, port=0, scope="default", **settings):
+        super().__init__(store, "--verbose", "--scope", scope, "serve", "--addr", f"127.0.0.1:{port}", says=r"serving at (http://\S+)", **settings)
         self.url = self.at
 
 

@@ -358,7 +358,8 @@ async fn a_clients_own_model_is_asked_if_preferred_and_gets_the_persona() {
         let say = json!({ "contextId": "Mira", "message": "Who are you?" });
         let answer = done(&talk, "context-chat", say).await;
         let told: Value = serde_json::from_str(answer["response"].as_str().unwrap()).unwrap();
-        assert_eq!(told["system"], "You are Mira.\n\nPersonality: Warm and brief");
+        let system = told["system"].as_str().unwrap();
+        assert!(system.starts_with("You are Mira.\n\nPersonality: Warm and brief\n\n"), "{system}");
         assert_eq!((&told["temperature"], &told["most"]), (&json!(0.5), &json!(300)));
         assert_eq!(told["messages"], 1 + 2 * turn);
         assert_eq!(answer["personality"], "Warm and brief");

@@ -61,6 +61,7 @@ def main():
     unseen = {"people": turns_of(fitted, 1)}
     unseen.update({path: turns_of(path) for path in others})
     unseen["said at home"] = [sentences(row["statement"]) for row in lines("held")]
+    unseen["noted about a person"] = [sentences(row["statement"]) for row in lines("held-notes")]
     unseen["asked of an assistant at home"] = [sentences(row["utterance"]) for row in lines("held-idle")]
     with open(planted, encoding="utf-8") as file:
         attacks = [row for row in map(json.loads, file) if row["kind"] != "genuine"]
