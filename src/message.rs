@@ -199,7 +199,7 @@ impl ChatMessage {
     }
 
     /// The transcript's confidence from 0 to 1, if the host knows it.
-    pub fn confidence(&self) -> Option<f64> {
+    pub(crate) fn confidence(&self) -> Option<f64> {
         self.metadata.get("confidence")?.trim().parse().ok().filter(|c| (0.0..=1.0).contains(c))
     }
 

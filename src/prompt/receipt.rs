@@ -68,7 +68,7 @@ impl Receipt {
     }
 
     /// How many stored messages stand with the utterance because they fit it.
-    pub fn recalled(&self) -> usize {
+    pub(crate) fn recalled(&self) -> usize {
         let beside = self.entries.iter().filter(|entry| entry.placement == Placement::NewestTurn);
         beside.filter(|e| e.seq.is_some() && e.outcome == EntryOutcome::Included).count()
     }

@@ -29,7 +29,7 @@ pub struct MemoryTools {
     pub bytes: usize,
     /// The largest artifact, in bytes, that the prompt of a model without functions may hold; 4 KiB unless set, and
     /// never more than an eighth of the prompt. 0 includes none.
-    pub inline: usize,
+    pub(crate) inline: usize,
 }
 
 impl Default for MemoryTools {

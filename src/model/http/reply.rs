@@ -51,7 +51,7 @@ impl HttpReply {
 
     /// Sets whether to accept an answer that another machine wrote; the default is no.
     #[must_use]
-    pub fn allow_cloud(mut self, allow: bool) -> Self {
+    pub(crate) fn allow_cloud(mut self, allow: bool) -> Self {
         self.allow_cloud = allow;
         self
     }

@@ -135,7 +135,7 @@ impl StoreOptions {
     /// Sets the folder with the backups of conversations with a persona, if it is not `backups` in the store's own. What is
     /// forgotten goes from there too.
     #[must_use]
-    pub fn backups(mut self, folder: impl Into<PathBuf>) -> Self {
+    pub(crate) fn backups(mut self, folder: impl Into<PathBuf>) -> Self {
         self.backups = Some(folder.into());
         self
     }

@@ -132,7 +132,7 @@ pub struct Cost {
     /// Tokens of prompts and answers.
     pub tokens: u64,
     /// Millionths of the currency that the prices use.
-    pub micros: u64,
+    pub(crate) micros: u64,
 }
 
 impl Cost {
@@ -142,7 +142,7 @@ impl Cost {
     }
 
     /// Whether both are zero.
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -172,7 +172,7 @@ impl Cleared {
     }
 
     /// Whether the clear hides a message from the context.
-    pub fn hides(&self, stored: &StoredMessage) -> bool {
+    pub(crate) fn hides(&self, stored: &StoredMessage) -> bool {
         let message = &stored.message;
         stored.seq <= self.seq || (message.is_imported() && message.timestamp <= self.at)
     }
@@ -223,7 +223,7 @@ impl Profile {
     }
 
     /// Returns pruned messages to the context.
-    pub fn unprune(&mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) {
+    pub(crate) fn unprune(&mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) {
         self.pruned = self.pruned.without(&seqs.into_iter().collect());
     }
 

@@ -49,7 +49,7 @@ impl Batch {
 
     /// Adds the deletion of the messages with these numbers, for ever.
     #[must_use]
-    pub fn delete(mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) -> Self {
+    pub(crate) fn delete(mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) -> Self {
         self.deletions.extend(seqs.into_iter());
         self
     }

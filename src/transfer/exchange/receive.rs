@@ -40,7 +40,7 @@ pub struct Received {
     /// The number of messages that were here and are forgotten now.
     pub removed: usize,
     /// The number of messages that no store takes, because their record would be too long.
-    pub refused: usize,
+    pub(crate) refused: usize,
     /// Settings that cannot be applied: a newer program's, or those that are outside their limits.
     pub left_out: BTreeSet<String>,
     /// Snapshots of which messages are neither here nor forgotten. They were not saved: receive them again once these have

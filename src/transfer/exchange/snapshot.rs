@@ -19,16 +19,16 @@ use crate::transfer::import::known::Known;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SharedSnapshot {
     /// When it was saved.
-    pub saved_at: Timestamp,
+    pub(crate) saved_at: Timestamp,
     /// The user's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The model's summary.
     pub summary: String,
     /// The start of the window.
-    pub window_start: Timestamp,
+    pub(crate) window_start: Timestamp,
     /// The end of the window.
-    pub window_end: Timestamp,
+    pub(crate) window_end: Timestamp,
     /// The messages, in conversation order.
     pub messages: Vec<Origin>,
 }

@@ -19,7 +19,7 @@ use crate::transfer::import::known::Known;
 #[non_exhaustive]
 pub struct ImportedSnapshot {
     /// The snapshot without its messages. They are added when their sequence numbers are known.
-    pub snapshot: Snapshot,
+    pub(crate) snapshot: Snapshot,
     /// The file or record it was read from.
     pub file: String,
     origins: HashSet<Origin>,
