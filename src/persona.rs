@@ -397,11 +397,4 @@ impl PersonaRegistry {
     }
 }
 
-impl std::fmt::Debug for PersonaRegistry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PersonaRegistry")
-            .field("root", &self.root)
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(PersonaRegistry: root, limits);

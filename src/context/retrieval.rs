@@ -26,14 +26,7 @@ pub struct Query<'a> {
     pub limit: usize,
 }
 
-impl std::fmt::Debug for Query<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Query")
-            .field("text_bytes", &self.text.len())
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Query<'_> as it: text_bytes = it.text.len(), limit);
 
 /// Finds what is relevant to an utterance.
 #[async_trait]
@@ -75,13 +68,7 @@ impl RetrievalContextProvider {
     }
 }
 
-impl std::fmt::Debug for RetrievalContextProvider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RetrievalContextProvider")
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(RetrievalContextProvider: limit);
 
 #[async_trait]
 impl ContextProvider for RetrievalContextProvider {

@@ -46,7 +46,11 @@ impl RollingWindowProvider {
     /// Uses a rolling window only in conversations whose settings ask for one. `unless_set` decides for conversations
     /// whose settings do not say. `otherwise` supplies the history of a conversation without a rolling window.
     #[must_use]
-    pub(crate) fn where_set(mut self, unless_set: bool, otherwise: Arc<dyn ContextProvider>) -> Self {
+    pub(crate) fn where_set(
+        mut self,
+        unless_set: bool,
+        otherwise: Arc<dyn ContextProvider>,
+    ) -> Self {
         self.otherwise = Some((unless_set, otherwise));
         self
     }
@@ -78,14 +82,7 @@ impl Default for RollingWindowProvider {
     }
 }
 
-impl std::fmt::Debug for RollingWindowProvider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RollingWindowProvider")
-            .field("window", &self.window)
-            .field("in_steps", &self.in_steps)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(RollingWindowProvider: window, in_steps);
 
 #[async_trait]
 impl ContextProvider for RollingWindowProvider {

@@ -1,6 +1,5 @@
 //! The builder of a conversation: each part is named once.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -234,12 +233,6 @@ impl ConversationBuilder {
     }
 }
 
-impl fmt::Debug for ConversationBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConversationBuilder")
-            .field("prompts", &self.prompts)
-            .field("last_n", &self.last_n)
-            .field("model", &self.model.as_ref().map(|model| model.name()))
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(ConversationBuilder as it:
+    prompts, last_n, model = it.model.as_ref().map(|model| model.name())
+);

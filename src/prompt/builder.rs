@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::sync::Arc;
 
 use super::budget::{fit, fit_found, fit_history, low_water};
@@ -449,12 +448,6 @@ fn sort(offers: &mut Vec<Offer>) {
     });
 }
 
-impl fmt::Debug for PromptBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PromptBuilder")
-            .field("scope", self.store.scope())
-            .field("providers", &(1 + self.providers.len()))
-            .field("budget", &self.limits.budget)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(PromptBuilder as it:
+    scope = it.store.scope(), providers = 1 + it.providers.len(), budget = it.limits.budget
+);

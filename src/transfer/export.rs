@@ -253,8 +253,4 @@ impl Write for Target {
     }
 }
 
-impl std::fmt::Debug for Exporter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exporter").field("form", &self.form).finish_non_exhaustive()
-    }
-}
+debug_shows!(Exporter: form);

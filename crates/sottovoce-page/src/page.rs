@@ -158,11 +158,7 @@ impl Page {
     }
 }
 
-impl std::fmt::Debug for Page {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Page").field("hosts", &self.hosts).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Page: hosts);
 
 /// A page that is bound to its address but does not answer yet.
 pub struct Listening {
@@ -190,8 +186,4 @@ impl Listening {
     }
 }
 
-impl std::fmt::Debug for Listening {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Listening").field("address", &self.address()).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Listening as it: address = it.address());

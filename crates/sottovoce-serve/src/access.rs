@@ -216,14 +216,7 @@ impl Access {
     }
 }
 
-impl std::fmt::Debug for Access {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Access")
-            .field("keys", &self.keys.as_ref().map(Vec::len))
-            .field("names", &self.names)
-            .finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Access as it: keys = it.keys.as_ref().map(Vec::len), names);
 
 #[cfg(test)]
 mod tests {

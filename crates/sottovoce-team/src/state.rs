@@ -1,7 +1,6 @@
 //! What a store remembers about its teams. It is sealed in the store
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -290,8 +289,4 @@ impl State {
     }
 }
 
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State").field("teams", &self.teams.len()).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(State as it: teams = it.teams.len());

@@ -122,15 +122,7 @@ impl Artifact {
     }
 }
 
-impl fmt::Debug for Artifact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Artifact")
-            .field("id", &self.id)
-            .field("size", &self.size)
-            .field("created_at", &self.created_at)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Artifact: id, size, created_at);
 
 impl Drop for Artifact {
     fn drop(&mut self) {
@@ -209,13 +201,7 @@ impl NewArtifact {
     }
 }
 
-impl fmt::Debug for NewArtifact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NewArtifact")
-            .field("kind", &self.kind.as_str().len())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(NewArtifact as it: kind = it.kind.as_str().len());
 
 /// The outcome of adding an artifact.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,6 @@
 //! settings that were put back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -387,23 +386,11 @@ impl Profile {
     }
 }
 
-impl fmt::Debug for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Profile")
-            .field("rev", &self.rev)
-            .field("retention", &self.retention)
-            .field("rolling_window", &self.rolling_window)
-            .field("window_seconds", &self.window_seconds)
-            .field("cleared", &self.cleared)
-            .field("pruned", &self.pruned.count())
-            .field("summaries", &self.summaries.len())
-            .field("snapshots", &self.snapshots.len())
-            .field("artifacts", &self.artifacts.len())
-            .field("assigned_persona", &self.assigned_persona)
-            .field("presets", &self.presets.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Profile as it:
+    rev, retention, rolling_window, window_seconds, cleared, pruned = it.pruned.count(),
+    summaries = it.summaries.len(), snapshots = it.snapshots.len(),
+    artifacts = it.artifacts.len(), assigned_persona, presets = it.presets.len()
+);
 
 impl Profile {
     /// These settings as a host has `changed` them. What is not for a host to say stays as it is.

@@ -1,6 +1,5 @@
 //! Summaries, which replace a conversation's older messages in prompts.
 
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -81,14 +80,7 @@ impl Summary {
     }
 }
 
-impl fmt::Debug for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Summary")
-            .field("at", &self.at)
-            .field("messages", &self.messages())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Summary as it: at, messages = it.messages());
 
 impl Drop for Summary {
     fn drop(&mut self) {

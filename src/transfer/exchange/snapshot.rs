@@ -1,7 +1,6 @@
 //! Snapshots on their way to other devices: what they say beside their messages, and which messages those are.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -148,14 +147,7 @@ impl Exchange {
     }
 }
 
-impl fmt::Debug for SharedSnapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedSnapshot")
-            .field("saved_at", &self.saved_at)
-            .field("messages", &self.messages.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(SharedSnapshot as it: saved_at, messages = it.messages.len());
 
 impl Drop for SharedSnapshot {
     fn drop(&mut self) {
