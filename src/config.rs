@@ -41,7 +41,6 @@ const FILE_NAME: &str = "appsettings.json";
 
 /// All settings with their origins.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Config {
     /// The section `Context`.
     pub context: ContextConfig,

@@ -65,6 +65,7 @@ impl Default for PersonaLimits {
 /// or deleted context is refused. It can be restored until [`maintain`](Self::maintain) removes it, which happens
 /// only after a sealed backup.
 #[derive(Clone)]
+#[must_use]
 pub struct PersonaRegistry {
     root: PathBuf,
     options: StoreOptions,
@@ -87,13 +88,11 @@ impl PersonaRegistry {
     }
 
     /// Sets the limits.
-    #[must_use]
     pub fn limits(self, limits: PersonaLimits) -> Self {
         Self { limits, ..self }
     }
 
     /// Sets another folder for backups, also in the options of the contexts' stores.
-    #[must_use]
     pub fn backups(self, folder: impl Into<PathBuf>) -> Self {
         let backups = folder.into();
         Self { options: self.options.backups(&backups), backups, ..self }

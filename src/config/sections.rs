@@ -50,7 +50,6 @@ const CONTEXT: &[Key] = &[
 /// The section `Context.Recall`: what is brought into prompts from earlier in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
 pub struct RecallConfig {
     /// The most tokens that are brought in; 0 turns recall off.
     pub tokens: usize,
@@ -73,7 +72,6 @@ impl RecallConfig {
 /// The section `Context`: the history, its limits and its storage.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
 pub struct ContextConfig {
     /// The least number of messages of history in a prompt, if the conversation has as many. The history grows to
     /// four times this number and is then cut back to it, in whole exchanges, so that a local model seldom reads the
@@ -156,7 +154,6 @@ const LANGUAGE_MODEL: &[Key] = &[
 /// The section `LanguageModel`: the model that answers.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
 pub struct LanguageModelConfig {
     /// The server's protocol.
     pub kind: ModelKind,
@@ -209,7 +206,6 @@ const PERSONAS: &[Key] = &[
 /// The section `Personas`: limits of contexts and their upkeep.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
 pub struct PersonasConfig {
     /// The most contexts that are neither deleted nor expired.
     pub(crate) max_contexts: u32,

@@ -40,6 +40,7 @@ pub trait Retriever: Send + Sync {
 /// turn.
 ///
 /// The prompt builder refuses stored messages of other scopes, whatever a retriever returns.
+#[must_use]
 pub struct RetrievalContextProvider {
     retriever: Arc<dyn Retriever>,
     embedder: Option<Arc<dyn Embedder>>,
@@ -54,14 +55,12 @@ impl RetrievalContextProvider {
     }
 
     /// Sets the heading above the results, such as `State of the house`. The default is `Possibly relevant`.
-    #[must_use]
     pub fn heading(mut self, heading: impl Into<Arc<str>>) -> Self {
         self.heading = Some(heading.into());
         self
     }
 
     /// Computes a vector of each utterance for the retriever.
-    #[must_use]
     pub fn embedding_with(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);
         self

@@ -9,7 +9,6 @@ use crate::store::record::persona::{Persona, Preset, check_name};
 
 /// A context to be created. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
-#[non_exhaustive]
 pub struct NewPersonaConversation {
     pub(super) name: String,
     pub(super) persona: Persona,

@@ -105,7 +105,6 @@ fn fills(tokens: usize, limit: usize, share: f64) -> bool {
 /// One offered message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
 pub struct ReceiptEntry {
     /// Its number, if it is from the store.
     pub seq: Option<u64>,

@@ -38,6 +38,7 @@ pub enum ExportForm {
 
 /// The messages to export. The default is all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
 pub struct ExportRange(Part);
 
 impl Default for ExportRange {
@@ -48,14 +49,12 @@ impl Default for ExportRange {
 
 impl ExportRange {
     /// Only messages with these sequence numbers.
-    #[must_use]
     pub fn seqs(mut self, seqs: RangeInclusive<u64>) -> Self {
         (self.0.first, self.0.last) = seqs.into_inner();
         self
     }
 
     /// Only messages from one moment to another, both included.
-    #[must_use]
     pub fn times(mut self, times: RangeInclusive<Timestamp>) -> Self {
         (self.0.since, self.0.until) = times.into_inner();
         self

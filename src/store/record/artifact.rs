@@ -142,6 +142,7 @@ pub(crate) enum Reuse {
 
 /// An artifact to be added. `Debug` shows no words.
 #[derive(Clone)]
+#[must_use]
 pub struct NewArtifact {
     pub(crate) id: Option<String>,
     pub(crate) kind: ArtifactKind,
@@ -161,21 +162,18 @@ impl NewArtifact {
     }
 
     /// Sets the media type. The default depends on the contents: `text/plain` or `application/octet-stream`.
-    #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
     /// Sets the creation time. The default is now.
-    #[must_use]
     pub fn created_at(mut self, at: Timestamp) -> Self {
         self.created_at = Some(at);
         self
     }
 
     /// Sets one of the host's own key-value pairs.
-    #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self

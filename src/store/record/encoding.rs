@@ -19,7 +19,6 @@ const DEEPEST: usize = 64;
 
 /// A stored message. Its scope and number identify it; a number is never used twice.
 #[derive(Clone, PartialEq)]
-#[non_exhaustive]
 pub struct StoredMessage {
     /// The conversation's scope.
     pub scope: Arc<Scope>,

@@ -23,7 +23,6 @@ use crate::store::record::{artifact, id_prefix};
 /// A conversation's settings and metadata. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Profile {
     pub(crate) rev: u64,
     /// The highest number when they were written. A head with a lower number was put back.
@@ -126,7 +125,6 @@ fn is_zero(number: &u64) -> bool {
 /// The cost of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Cost {
     /// Tokens of prompts and answers.
     pub tokens: u64,

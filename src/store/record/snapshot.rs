@@ -21,7 +21,6 @@ const REMOVED_SUMMARY: &str = "(summary removed with the forgotten messages)";
 /// A saved window of a conversation. `Debug` shows no words, and dropping it wipes them.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Snapshot {
     /// The id, a UUID.
     pub id: String,

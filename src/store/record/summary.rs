@@ -14,7 +14,6 @@ use crate::store::record::seq_set::SeqSet;
 /// and dropping it wipes them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     thread: Option<String>,

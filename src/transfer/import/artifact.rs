@@ -18,7 +18,6 @@ use crate::transfer::import::{Refusal, RefusalReason};
 const PIECE: usize = 1 << 16;
 
 /// An artifact as another system has it. Its contents are read while it is added, and never held whole.
-#[non_exhaustive]
 pub struct ImportedArtifact {
     /// Its name, kind and metadata.
     pub artifact: NewArtifact,

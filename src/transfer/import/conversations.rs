@@ -81,7 +81,6 @@ impl ImportedConversations {
 
 /// One conversation of another system.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct ImportedConversation {
     /// The scope under which it is stored.
     pub scope: Scope,

@@ -16,7 +16,6 @@ use crate::transfer::import::known::Known;
 
 /// A snapshot of another system.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct ImportedSnapshot {
     /// The snapshot without its messages. They are added when their sequence numbers are known.
     pub(crate) snapshot: Snapshot,

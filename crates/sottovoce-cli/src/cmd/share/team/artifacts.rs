@@ -1,6 +1,5 @@
 //! Artifacts that members have added come from the server when somebody opens them.
 
-use std::fmt;
 use std::io;
 use std::sync::{Arc, Weak};
 
@@ -41,8 +40,4 @@ impl ArtifactSource for TeamArtifacts {
     }
 }
 
-impl fmt::Debug for TeamArtifacts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TeamArtifacts").finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(TeamArtifacts);
