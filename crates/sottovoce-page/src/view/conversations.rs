@@ -29,15 +29,12 @@ const FOUND_BY: usize = 600;
 const LONGEST: usize = 2000;
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 pub(crate) struct Asked {
-    #[serde(default)]
     q: String,
-    #[serde(default)]
     tag: String,
-    #[serde(default)]
     kind: String,
     /// How many of the latest are left out, because an earlier page has them.
-    #[serde(default)]
     after: String,
 }
 

@@ -24,19 +24,14 @@ const SHOWN: usize = 40;
 const LONGEST: usize = 2000;
 
 #[derive(Deserialize, Default, Clone)]
+#[serde(default)]
 pub(crate) struct Asked {
-    #[serde(default)]
     q: String,
     /// The conversation; empty for all of them.
-    #[serde(default)]
     of: String,
-    #[serde(default)]
     from: String,
-    #[serde(default)]
     speaker: String,
-    #[serde(default)]
     since: String,
-    #[serde(default)]
     until: String,
 }
 
