@@ -14,8 +14,7 @@ use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, P
 use crate::error::{Error, Result};
 use crate::message::quote::{harmless, indented};
 use crate::message::redact::redact_message;
-use crate::message::texts;
-use crate::message::{ChatMessage, ChatRole};
+use crate::message::{ChatMessage, ChatRole, texts};
 use crate::store::{ConversationStore, Finding, Profile, Summary};
 
 /// The fraction of the room that an utterance of usual length takes at most.

@@ -16,9 +16,8 @@ use crate::failure::Failure;
 use crate::html::{
     BESIDE, Place, ROOM, Shell, counted, cut, duration, fitting, moment, name, one_line, size,
 };
-use crate::later;
-use crate::link;
 use crate::room::{Here, look_at};
+use crate::{later, link};
 
 /// The most conversations on one page, and the most tags of one.
 const SHOWN: usize = 60;

@@ -14,9 +14,8 @@ use crate::failure::Failure;
 use crate::html::{
     BESIDE, Marks, Place, ROOM, Shell, article, counted, date, fitting, local, name, one_line,
 };
-use crate::later;
-use crate::link;
 use crate::room::{Here, Room};
+use crate::{later, link};
 
 /// The most hits on the page.
 const SHOWN: usize = 40;

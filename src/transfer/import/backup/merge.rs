@@ -18,8 +18,7 @@ use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::settings::{self, Head};
 use crate::transfer::import::cleared::{self, ClearedMessages};
 use crate::transfer::import::known::Known;
-use crate::transfer::import::snapshot;
-use crate::transfer::import::snapshot::ImportedSnapshot;
+use crate::transfer::import::snapshot::{self, ImportedSnapshot};
 use crate::transfer::import::{
     ImportReport, ImportedMessage, ImportedMessages, LeftOut, Refusal, RefusalReason,
 };
