@@ -85,7 +85,7 @@ impl Config {
 
     /// This configuration with the store's [witness](crate::StoreOptions::witness) in the user's state folder.
     #[must_use]
-    pub(crate) fn witnessed(self) -> Self {
+    pub fn witnessed(self) -> Self {
         let folder = |folders: directories::ProjectDirs| {
             folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).join("witness")
         };
