@@ -45,11 +45,7 @@ impl RollingWindowProvider {
 
     /// Uses a rolling window only in conversations whose settings ask for one. `unless_set` decides for conversations
     /// whose settings do not say. `otherwise` supplies the history of a conversation without a rolling window.
-    pub fn where_set(
-        mut self,
-        unless_set: bool,
-        otherwise: Arc<dyn ContextProvider>,
-    ) -> Self {
+    pub fn where_set(mut self, unless_set: bool, otherwise: Arc<dyn ContextProvider>) -> Self {
         self.otherwise = Some((unless_set, otherwise));
         self
     }

@@ -12,11 +12,6 @@ use sottovoce_team::{FetchedArtifact, TeamError};
 
 use crate::cmd::share::team::of;
 
-/// Has stores that are opened from now on fetch the artifacts of members.
-pub(crate) fn fetch_for(conversations: &Arc<OpenConversations>) {
-    conversations.set_artifact_source(source(conversations));
-}
-
 /// Fetches the artifacts of members, as long as these conversations are there.
 pub(crate) fn source(conversations: &Arc<OpenConversations>) -> Arc<dyn ArtifactSource> {
     Arc::new(TeamArtifacts(Arc::downgrade(conversations)))
