@@ -46,7 +46,7 @@ compile_error!(
 );
 
 #[macro_use]
-mod debug;
+mod debug_shows;
 
 mod clock;
 #[cfg(feature = "config")]

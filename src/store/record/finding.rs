@@ -379,3 +379,37 @@ impl Report {
         !self.findings.iter().any(|finding| finding.kind.is_problem())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_says_what_it_counts_and_since_when() {
+        let since = Some("2025-08-24T16:36:25Z".parse().unwrap());
+        let rest = ": an older copy was put back, or these were removed";
+        for (kind, says) in [
+            (FindingKind::PutBack { since: None }, format!("this store is older than it was{rest}")),
+            (
+                FindingKind::PutBack { since },
+                format!("this store is older than it was on 2025-08-24 16:36 UTC{rest}"),
+            ),
+            (
+                FindingKind::Quarantined { files: 1 },
+                "a repair moved 1 entry there; it is never read, and forgetting does not reach it".into(),
+            ),
+            (
+                FindingKind::Quarantined { files: 2 },
+                "a repair moved 2 entries there; they are never read, and forgetting does not reach them"
+                    .into(),
+            ),
+            (
+                FindingKind::Damaged("it is cut off"),
+                "damaged, perhaps by the disk or by someone: it is cut off; damaged parts are never read"
+                    .into(),
+            ),
+        ] {
+            assert_eq!(kind.to_string(), says);
+        }
+    }
+}

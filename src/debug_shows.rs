@@ -18,3 +18,21 @@ macro_rules! debug_shows {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    struct Said<'a> {
+        seq: u64,
+        words: &'a str,
+        secret: &'a str,
+    }
+
+    debug_shows!(Said<'_> as it: seq, words = it.words.len());
+
+    #[test]
+    fn what_is_not_listed_is_not_shown() {
+        let said = Said { seq: 7, words: "leek soup", secret: "a key" };
+        assert_eq!(format!("{said:?}"), "Said { seq: 7, words: 9, .. }");
+        assert_eq!(said.secret, "a key");
+    }
+}
