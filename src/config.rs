@@ -41,7 +41,6 @@ const FILE_NAME: &str = "appsettings.json";
 
 /// All settings with their origins.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Config {
     /// The section `Context`.
     pub context: ContextConfig,
@@ -120,7 +119,8 @@ impl Config {
         }
         layers.extend(variables);
         // The default of the key setting is the placeholder too, but nobody has configured it.
-        let mut secret = |path| layers.iter_mut().skip(1).rev().find_map(|l| l.take_secret(path));
+        let mut secret =
+            |path| layers.iter_mut().skip(1).rev().find_map(|l| l.secrets.remove(path));
         let tokens =
             ["Mcp.Token", "Serve.Token", "Page.Token"].map(|path| (path, secret(path).flatten()));
         let api_key = secret("LanguageModel.ApiKey").flatten();

@@ -89,17 +89,9 @@ impl<'a> ContextRequest<'a> {
     }
 }
 
-impl fmt::Debug for ContextRequest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContextRequest")
-            .field("current_prompt_bytes", &self.current_prompt.len())
-            .field("n", &self.n)
-            .field("before", &self.before)
-            .field("after", &self.after)
-            .field("now", &self.now)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(ContextRequest<'_> as it:
+    current_prompt_bytes = it.current_prompt.len(), n, before, after, now
+);
 
 /// The messages of a provider for one prompt.
 #[derive(Debug, Clone, Default)]

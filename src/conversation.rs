@@ -226,12 +226,6 @@ impl Conversation {
     }
 }
 
-impl std::fmt::Debug for Conversation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Conversation")
-            .field("prompts", &self.prompts)
-            .field("last_n", &self.last_n)
-            .field("model", &self.model.as_ref().map(ModelBinding::name))
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Conversation as it:
+    prompts, last_n, model = it.model.as_ref().map(ModelBinding::name)
+);

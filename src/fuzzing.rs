@@ -11,8 +11,7 @@ use crate::scope::Scope;
 use crate::store::care::verify::verify;
 use crate::store::folder::keyring::{KeyLookup, Keyring};
 use crate::store::folder::pack::check::PackAudit;
-use crate::store::folder::pack::pack_lines::find;
-use crate::store::folder::pack::pack_lines::{PackLines, ReversePackLines};
+use crate::store::folder::pack::pack_lines::{PackLines, ReversePackLines, find};
 use crate::store::folder::pack::{Line, OpenedPack, Pack};
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
@@ -23,9 +22,8 @@ use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::persona::in_force;
 use crate::store::record::seq_set::forget_record::ForgetRecord;
-use crate::store::scopes;
 use crate::store::write::pack_rewrite::merge;
-use crate::store::{ConversationStore, Profile, StoreOptions};
+use crate::store::{ConversationStore, Profile, StoreOptions, scopes};
 use crate::transfer::import::{Backup, OpenStore};
 
 /// The secret of the saved inputs. Some of them open with it.

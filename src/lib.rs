@@ -45,6 +45,9 @@ compile_error!(
     "sottovoce keeps its files through Unix system calls; other systems are not supported yet"
 );
 
+#[macro_use]
+mod debug_shows;
+
 mod clock;
 #[cfg(feature = "config")]
 pub mod config;

@@ -85,11 +85,7 @@ pub struct ToolCall {
     pub arguments: serde_json::Value,
 }
 
-impl fmt::Debug for ToolCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolCall").finish_non_exhaustive()
-    }
-}
+debug_shows!(ToolCall);
 
 /// Metadata key of a tool result: the function's name.
 pub const TOOL: &str = "tool";
@@ -199,7 +195,7 @@ impl ChatMessage {
     }
 
     /// The transcript's confidence from 0 to 1, if the host knows it.
-    pub fn confidence(&self) -> Option<f64> {
+    pub(crate) fn confidence(&self) -> Option<f64> {
         self.metadata.get("confidence")?.trim().parse().ok().filter(|c| (0.0..=1.0).contains(c))
     }
 
@@ -278,15 +274,7 @@ pub(crate) fn offset_minutes(now: &Zoned) -> Option<i16> {
     i16::try_from(now.offset().seconds() / 60).ok()
 }
 
-impl fmt::Debug for ChatMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatMessage")
-            .field("role", &self.role)
-            .field("timestamp", &self.timestamp)
-            .field("content_bytes", &self.content.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(ChatMessage as it: role, timestamp, content_bytes = it.content.len());
 
 impl Drop for ChatMessage {
     fn drop(&mut self) {

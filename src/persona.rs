@@ -65,6 +65,7 @@ impl Default for PersonaLimits {
 /// or deleted context is refused. It can be restored until [`maintain`](Self::maintain) removes it, which happens
 /// only after a sealed backup.
 #[derive(Clone)]
+#[must_use]
 pub struct PersonaRegistry {
     root: PathBuf,
     options: StoreOptions,
@@ -87,13 +88,11 @@ impl PersonaRegistry {
     }
 
     /// Sets the limits.
-    #[must_use]
     pub fn limits(self, limits: PersonaLimits) -> Self {
         Self { limits, ..self }
     }
 
     /// Sets another folder for backups, also in the options of the contexts' stores.
-    #[must_use]
     pub fn backups(self, folder: impl Into<PathBuf>) -> Self {
         let backups = folder.into();
         Self { options: self.options.backups(&backups), backups, ..self }
@@ -397,11 +396,4 @@ impl PersonaRegistry {
     }
 }
 
-impl std::fmt::Debug for PersonaRegistry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PersonaRegistry")
-            .field("root", &self.root)
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(PersonaRegistry: root, limits);

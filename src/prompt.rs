@@ -9,7 +9,6 @@ mod receipt;
 mod utterance;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use jiff::Zoned;
 
@@ -100,11 +99,4 @@ fn add(count: &mut TokenCount, message: &ChatMessage, placement: Placement) {
     }
 }
 
-impl fmt::Debug for Prompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prompt")
-            .field("context", &self.context.len())
-            .field("now", &self.now)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Prompt as it: context = it.context.len(), now);

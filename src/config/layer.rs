@@ -30,7 +30,7 @@ pub(super) struct Layer {
     /// Values by path. A secret is shown as redacted.
     values: BTreeMap<&'static str, Value>,
     /// Secrets by path. A null hides the secret of an earlier layer.
-    secrets: BTreeMap<&'static str, Option<Secret>>,
+    pub(super) secrets: BTreeMap<&'static str, Option<Secret>>,
     /// The file or variable.
     origin: String,
 }
@@ -51,11 +51,6 @@ impl Source for Layer {
 }
 
 impl Layer {
-    /// Takes the value of a secret setting, if the layer sets it.
-    pub(super) fn take_secret(&mut self, path: &str) -> Option<Option<Secret>> {
-        self.secrets.remove(path)
-    }
-
     fn of(origin: &str) -> Self {
         Self { origin: origin.to_owned(), ..Self::default() }
     }

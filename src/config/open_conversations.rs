@@ -1,7 +1,6 @@
 //! The conversations that a server has open, shared by all ways into it.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -257,12 +256,7 @@ impl Open {
     }
 }
 
-impl fmt::Debug for OpenConversations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let open = self.lock().conversations.len();
-        f.debug_struct("OpenConversations").field("open", &open).finish_non_exhaustive()
-    }
-}
+debug_shows!(OpenConversations as it: open = it.lock().conversations.len());
 
 #[cfg(test)]
 mod tests {

@@ -50,14 +50,13 @@ const CONTEXT: &[Key] = &[
 /// The section `Context.Recall`: what is brought into prompts from earlier in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
 pub struct RecallConfig {
     /// The most tokens that are brought in; 0 turns recall off.
     pub tokens: usize,
     /// The score that a message must reach; `None` lets the encoder decide whether the utterance needs anything.
-    pub min_score: Option<f64>,
+    pub(crate) min_score: Option<f64>,
     /// Whose words come in by themselves.
-    pub sources: RecallSources,
+    pub(crate) sources: RecallSources,
 }
 
 #[cfg(feature = "recall")]
@@ -73,7 +72,6 @@ impl RecallConfig {
 /// The section `Context`: the history, its limits and its storage.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
 pub struct ContextConfig {
     /// The least number of messages of history in a prompt, if the conversation has as many. The history grows to
     /// four times this number and is then cut back to it, in whole exchanges, so that a local model seldom reads the
@@ -94,7 +92,7 @@ pub struct ContextConfig {
     /// The folder of the store; `None` means the platform's cache folder.
     pub storage_root: Option<PathBuf>,
     /// The key file; `None` means `key` in the user's configuration folder.
-    pub key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
     /// An open file descriptor with the key: 64 hexadecimal digits or a passphrase. It is read once, when the
     /// configuration is loaded.
     pub(crate) key_fd: Option<u32>,
@@ -156,7 +154,6 @@ const LANGUAGE_MODEL: &[Key] = &[
 /// The section `LanguageModel`: the model that answers.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
 pub struct LanguageModelConfig {
     /// The server's protocol.
     pub kind: ModelKind,
@@ -183,7 +180,7 @@ pub struct LanguageModelConfig {
     /// The price of a million tokens of prompts and answers, in any currency; 0 for a local model.
     pub price_per_million: f64,
     /// Whether the server must refuse a prompt that is too long instead of cutting it silently.
-    pub strict: bool,
+    pub(crate) strict: bool,
     /// Whether a model on other people's machines may be asked.
     pub allow_cloud: bool,
     /// The longest time, in seconds, that the server may be silent.
@@ -209,7 +206,6 @@ const PERSONAS: &[Key] = &[
 /// The section `Personas`: limits of contexts and their upkeep.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
 pub struct PersonasConfig {
     /// The most contexts that are neither deleted nor expired.
     pub(crate) max_contexts: u32,
@@ -218,7 +214,7 @@ pub struct PersonasConfig {
     /// Upkeep removes a context this many days after it first found it expired or deleted.
     pub remove_after_days: u32,
     /// Of how many days the backups of each context are kept. With 0, none are made.
-    pub daily_backups: u32,
+    pub(crate) daily_backups: u32,
     /// The folder for backups; `None` means `backups` in the store's folder.
     pub backup_folder: Option<PathBuf>,
 }

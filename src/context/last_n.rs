@@ -8,7 +8,7 @@ use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::error::Result;
 use crate::message::ChatRole;
-use crate::store::{ReadResult, StoredMessage};
+use crate::store::StoredMessage;
 
 /// A window with forgotten messages may read up to this many times n messages.
 const SPARE: usize = 6;
@@ -59,7 +59,10 @@ impl ContextProvider for LastNContextProvider {
         let history = History::of(request).await?;
         let mut reading = history.newest(most).await?;
         // One exchange with many tool calls may be longer than what was read.
-        while self.blocks && reading.messages.len() == most && !begins_somewhere(&reading) {
+        while self.blocks
+            && reading.messages.len() == most
+            && !reading.messages.iter().any(|stored| stored.message.starts_exchange())
+        {
             most = most.saturating_mul(4);
             reading = history.newest(most).await?;
         }
@@ -77,10 +80,6 @@ impl ContextProvider for LastNContextProvider {
         context.skipped = reading.skipped;
         Ok(context)
     }
-}
-
-fn begins_somewhere(reading: &ReadResult) -> bool {
-    reading.messages.iter().any(|stored| stored.message.starts_exchange())
 }
 
 /// The index at which the window starts.

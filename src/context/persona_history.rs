@@ -30,11 +30,7 @@ impl PersonaHistoryProvider {
     }
 }
 
-impl std::fmt::Debug for PersonaHistoryProvider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PersonaHistoryProvider").finish_non_exhaustive()
-    }
-}
+debug_shows!(PersonaHistoryProvider);
 
 #[async_trait]
 impl ContextProvider for PersonaHistoryProvider {

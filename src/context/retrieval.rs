@@ -26,14 +26,7 @@ pub struct Query<'a> {
     pub limit: usize,
 }
 
-impl std::fmt::Debug for Query<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Query")
-            .field("text_bytes", &self.text.len())
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Query<'_> as it: text_bytes = it.text.len(), limit);
 
 /// Finds what is relevant to an utterance.
 #[async_trait]
@@ -47,6 +40,7 @@ pub trait Retriever: Send + Sync {
 /// turn.
 ///
 /// The prompt builder refuses stored messages of other scopes, whatever a retriever returns.
+#[must_use]
 pub struct RetrievalContextProvider {
     retriever: Arc<dyn Retriever>,
     embedder: Option<Arc<dyn Embedder>>,
@@ -61,27 +55,19 @@ impl RetrievalContextProvider {
     }
 
     /// Sets the heading above the results, such as `State of the house`. The default is `Possibly relevant`.
-    #[must_use]
     pub fn heading(mut self, heading: impl Into<Arc<str>>) -> Self {
         self.heading = Some(heading.into());
         self
     }
 
     /// Computes a vector of each utterance for the retriever.
-    #[must_use]
     pub fn embedding_with(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);
         self
     }
 }
 
-impl std::fmt::Debug for RetrievalContextProvider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RetrievalContextProvider")
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(RetrievalContextProvider: limit);
 
 #[async_trait]
 impl ContextProvider for RetrievalContextProvider {

@@ -22,6 +22,7 @@ const STEPS: i64 = 4;
 /// A window that slides every turn changes the beginning of every prompt, and a local model then reads the whole
 /// prompt again. [`in_steps`](Self::in_steps) keeps the beginning unchanged: old messages leave a quarter of the
 /// window at a time, so that the window may be up to a quarter longer than its length.
+#[must_use]
 pub struct RollingWindowProvider {
     window: Duration,
     in_steps: bool,
@@ -37,7 +38,6 @@ impl RollingWindowProvider {
     }
 
     /// Sets the default length for conversations whose settings have none.
-    #[must_use]
     pub fn window(mut self, window: Duration) -> Self {
         self.window = window;
         self
@@ -45,14 +45,12 @@ impl RollingWindowProvider {
 
     /// Uses a rolling window only in conversations whose settings ask for one. `unless_set` decides for conversations
     /// whose settings do not say. `otherwise` supplies the history of a conversation without a rolling window.
-    #[must_use]
     pub fn where_set(mut self, unless_set: bool, otherwise: Arc<dyn ContextProvider>) -> Self {
         self.otherwise = Some((unless_set, otherwise));
         self
     }
 
     /// Drops old messages a quarter of the window at a time.
-    #[must_use]
     pub fn in_steps(mut self) -> Self {
         self.in_steps = true;
         self
@@ -78,14 +76,7 @@ impl Default for RollingWindowProvider {
     }
 }
 
-impl std::fmt::Debug for RollingWindowProvider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RollingWindowProvider")
-            .field("window", &self.window)
-            .field("in_steps", &self.in_steps)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(RollingWindowProvider: window, in_steps);
 
 #[async_trait]
 impl ContextProvider for RollingWindowProvider {

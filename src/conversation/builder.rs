@@ -1,6 +1,5 @@
 //! The builder of a conversation: each part is named once.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +22,7 @@ const LAST_N: usize = 6;
 /// Unless set, there is no system prompt, no model and no budget, and the history is the newest messages
 /// [in blocks](LastNContextProvider::in_blocks), about six of them.
 #[derive(Clone)]
+#[must_use]
 pub struct ConversationBuilder {
     prompts: PromptBuilder,
     model: Option<Arc<dyn LanguageModel>>,
@@ -60,14 +60,12 @@ impl ConversationBuilder {
     }
 
     /// The system prompt of every prompt. A conversation's persona replaces it.
-    #[must_use]
     pub fn system(mut self, text: impl Into<String>) -> Self {
         self.prompts.system = text.into();
         self
     }
 
     /// The model that answers.
-    #[must_use]
     pub fn model(mut self, model: impl LanguageModel + 'static) -> Self {
         self.model = Some(Arc::new(model));
         self
@@ -77,14 +75,12 @@ impl ConversationBuilder {
     ///
     /// Text past a limit is cut off, and the answer is stored as cut off for its length. An answer without text, or
     /// with tool calls, fails instead.
-    #[must_use]
     pub fn answer_limits(mut self, limits: AnswerLimits) -> Self {
         self.answer_limits = limits;
         self
     }
 
     /// The provider of the history.
-    #[must_use]
     pub fn history(mut self, provider: impl ContextProvider + 'static) -> Self {
         self.prompts.history = Arc::new(provider);
         self
@@ -92,28 +88,24 @@ impl ConversationBuilder {
 
     /// Adds a provider of other context. If two providers return the same message, it is used once: at the earlier
     /// placement, and there from the earlier provider.
-    #[must_use]
     pub fn context(mut self, provider: impl ContextProvider + 'static) -> Self {
         self.prompts.providers.push(Arc::new(provider));
         self
     }
 
     /// About how many messages of history a prompt holds; 6 unless set.
-    #[must_use]
     pub fn last_n(mut self, messages: usize) -> Self {
         self.last_n = messages;
         self
     }
 
     /// The most tokens that a prompt may take, as estimated.
-    #[must_use]
     pub fn budget(mut self, tokens: usize) -> Self {
         self.prompts.limits.budget = Some(tokens);
         self
     }
 
     /// The context window of the model in tokens, which prompt and answer share. Without it, the model is asked.
-    #[must_use]
     pub fn model_window(mut self, tokens: usize) -> Self {
         self.prompts.limits.window = Some(tokens);
         self
@@ -121,14 +113,12 @@ impl ConversationBuilder {
 
     /// How many tokens of the model's window a prompt leaves free for the answer, at most half of it; a quarter unless
     /// set. A persona's own limit comes first.
-    #[must_use]
     pub fn answer_tokens(mut self, tokens: usize) -> Self {
         self.prompts.limits.answer = Some(tokens);
         self
     }
 
     /// Leaves every message up to this number out of prompts, whatever a provider returns.
-    #[must_use]
     pub fn starts_after(mut self, seq: u64) -> Self {
         self.prompts.starts_after = Some(seq);
         self
@@ -136,14 +126,12 @@ impl ConversationBuilder {
 
     /// Leaves exchanges out of the history if the utterance's metadata `confidence`, 0 to 1, is below this. The
     /// utterance being answered stays.
-    #[must_use]
     pub fn min_confidence(mut self, confidence: f64) -> Self {
         self.prompts.min_confidence = Some(confidence);
         self
     }
 
     /// Adds a note to every prompt, for a renderer of the host's own.
-    #[must_use]
     pub fn hint(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.prompts.hints.insert(key.into(), value.into());
         self
@@ -151,7 +139,6 @@ impl ConversationBuilder {
 
     /// Refuses an utterance with [`Error::TurnInProgress`](crate::Error::TurnInProgress) while another one is being
     /// answered. Otherwise it waits.
-    #[must_use]
     pub fn refuse_when_busy(mut self, refuse: bool) -> Self {
         self.refuse_when_busy = refuse;
         self
@@ -160,21 +147,18 @@ impl ConversationBuilder {
     /// Lets the model summarize older messages once a prompt fills this share of its budget, 0 to 1, or some of the
     /// history did not fit. It does so after a turn, when no other turn has begun for this time. See
     /// [`Conversation::summarize`]. Needs a runtime with a timer.
-    #[must_use]
     pub fn summarize_at(mut self, share: f64, idle: Duration) -> Self {
         self.summarize_at = Some((share, idle));
         self
     }
 
     /// Stores tool results of more than this many bytes as artifacts, with a line about them in the message.
-    #[must_use]
     pub fn long_result(mut self, bytes: usize) -> Self {
         self.long_result = Some(bytes);
         self
     }
 
     /// Lets a model that can call functions read artifacts and search earlier messages; see [`MemoryTools`].
-    #[must_use]
     pub fn memory_tools(mut self, memory: MemoryTools) -> Self {
         self.memory = Some(memory);
         self
@@ -183,7 +167,6 @@ impl ConversationBuilder {
     /// Brings what was said earlier and fits an utterance into its prompt, at most this many tokens of messages that
     /// reach the floor; see [`RecallContextProvider`].
     #[cfg(feature = "recall")]
-    #[must_use]
     pub fn recall(self, tokens: usize, floor: ScoreFloor) -> Self {
         let provider = RecallContextProvider::new(Arc::clone(&self.recall));
         self.context(provider.tokens(tokens).floor(floor))
@@ -196,14 +179,12 @@ impl ConversationBuilder {
     }
 
     /// How far back a snapshot reaches in a conversation without its own setting; a day unless set.
-    #[must_use]
     pub fn snapshot_window(mut self, window: Duration) -> Self {
         self.snapshot_window = window;
         self
     }
 
     /// Counts turns together with other conversations that count here.
-    #[must_use]
     pub fn metrics(mut self, metrics: Arc<Metrics>) -> Self {
         self.metrics = metrics;
         self
@@ -234,12 +215,6 @@ impl ConversationBuilder {
     }
 }
 
-impl fmt::Debug for ConversationBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConversationBuilder")
-            .field("prompts", &self.prompts)
-            .field("last_n", &self.last_n)
-            .field("model", &self.model.as_ref().map(|model| model.name()))
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(ConversationBuilder as it:
+    prompts, last_n, model = it.model.as_ref().map(|model| model.name())
+);

@@ -313,11 +313,7 @@ impl Drop for Scratch {
     }
 }
 
-impl fmt::Debug for SealingKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SealingKey").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+debug_shows!(SealingKey: id);
 
 /// Derives `N` bytes from a key, as hexadecimal digits.
 fn derived<const N: usize>(bytes: &KeyBytes, salt: &Salt, info: &[&[u8]]) -> String {

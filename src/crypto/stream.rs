@@ -178,11 +178,7 @@ impl StreamOpener {
     }
 }
 
-impl std::fmt::Debug for StreamOpener {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StreamOpener").field("sealed", &self.sealed).finish_non_exhaustive()
-    }
-}
+debug_shows!(StreamOpener: sealed);
 
 #[cfg(test)]
 mod tests {

@@ -46,6 +46,7 @@ pub trait Serving: fmt::Debug + Send + Sync + 'static {
 ///
 /// If the options do not say whether to think, a thinking model is told not to, because a conversation should not wait
 /// for thoughts.
+#[must_use]
 pub struct ServedModel<S> {
     server: S,
     options: ModelOptions,
@@ -62,7 +63,6 @@ impl<S: Serving> ServedModel<S> {
     }
 
     /// Sets another renderer, such as `OllamaPromptRenderer::new`.
-    #[must_use]
     pub fn renderer<R: PromptRenderer + 'static>(
         mut self,
         make: impl Fn(ModelOptions) -> R + Send + Sync + 'static,
@@ -72,7 +72,6 @@ impl<S: Serving> ServedModel<S> {
     }
 
     /// Sets whether the conversation may be sent to other people's machines; the default is no.
-    #[must_use]
     pub fn allow_cloud(mut self, allow: bool) -> Self {
         self.allow_cloud = allow;
         self
@@ -154,7 +153,6 @@ macro_rules! settings_of_a_server {
             }
 
             /// Sets the limits of one answer.
-            #[must_use]
             pub fn answer_limits(self, limits: crate::model::AnswerLimits) -> Self {
                 Self { client: Arc::new(self.client.with_limits(limits)) }
             }

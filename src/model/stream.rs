@@ -9,8 +9,6 @@ mod protocol;
 mod responses;
 mod words;
 
-use std::fmt;
-
 use buffer::Buffer;
 use events::Events;
 use lines::Lines;
@@ -119,11 +117,7 @@ fn field(line: &[u8]) -> Option<(&str, &[u8])> {
     Some((name, value.get(1..)?.trim_ascii_start()))
 }
 
-impl fmt::Debug for AnswerReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnswerReader").field("held", &self.held()).finish_non_exhaustive()
-    }
-}
+debug_shows!(AnswerReader as it: held = it.held());
 
 #[cfg(test)]
 mod tests {

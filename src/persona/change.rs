@@ -9,7 +9,6 @@ use crate::store::record::persona::{Persona, Preset, check_name};
 
 /// A context to be created. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
-#[non_exhaustive]
 pub struct NewPersonaConversation {
     pub(super) name: String,
     pub(super) persona: Persona,
@@ -49,14 +48,7 @@ impl NewPersonaConversation {
     }
 }
 
-impl std::fmt::Debug for NewPersonaConversation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NewPersonaConversation")
-            .field("persona", &self.persona)
-            .field("preset", &self.preset)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(NewPersonaConversation: persona, preset);
 
 /// Changes of a persona; `None` leaves a field unchanged. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq)]
@@ -92,16 +84,7 @@ impl PersonaChange {
     }
 }
 
-impl std::fmt::Debug for PersonaChange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PersonaChange")
-            .field("temperature", &self.temperature)
-            .field("max_tokens", &self.max_tokens)
-            .field("max_history_tokens", &self.max_history_tokens)
-            .field("expiry_days", &self.expiry_days)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(PersonaChange: temperature, max_tokens, max_history_tokens, expiry_days);
 
 /// Changes of a context; `None` leaves a field unchanged.
 #[derive(Clone, Default, PartialEq)]
@@ -114,14 +97,7 @@ pub struct PersonaConversationChange {
     pub is_active: Option<bool>,
 }
 
-impl std::fmt::Debug for PersonaConversationChange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PersonaConversationChange")
-            .field("persona", &self.persona)
-            .field("is_active", &self.is_active)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(PersonaConversationChange: persona, is_active);
 
 /// Changes of a preset; `None` leaves a field unchanged.
 #[derive(Clone, Default, PartialEq)]
@@ -155,11 +131,4 @@ impl PresetChange {
     }
 }
 
-impl std::fmt::Debug for PresetChange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PresetChange")
-            .field("persona", &self.persona)
-            .field("is_active", &self.is_active)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(PresetChange: persona, is_active);

@@ -1,7 +1,6 @@
 //! A context as listings show it, and a cache of them, so that a listing opens only those that have changed.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
@@ -92,16 +91,7 @@ impl PersonaConversation {
     }
 }
 
-impl fmt::Debug for PersonaConversation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PersonaConversation")
-            .field("id", &self.id)
-            .field("assigned_persona", &self.assigned_persona)
-            .field("expires_at", &self.expires_at)
-            .field("messages", &self.messages)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(PersonaConversation: id, assigned_persona, expires_at, messages);
 
 /// For each id, its state when its head had these bytes; `None` for a conversation that is not a context.
 #[derive(Default)]

@@ -6,8 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::{PersonaRegistry, PresetChange, naming};
 use crate::error::{PersonaFailure, Result};
 use crate::store::folder::settings;
-use crate::store::record::persona;
-use crate::store::record::persona::{MOST_PRESETS, Preset};
+use crate::store::record::persona::{self, MOST_PRESETS, Preset};
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
 impl PersonaRegistry {

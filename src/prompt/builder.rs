@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::sync::Arc;
 
 use super::budget::{fit, fit_found, fit_history, low_water};
@@ -15,8 +14,7 @@ use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, P
 use crate::error::{Error, Result};
 use crate::message::quote::{harmless, indented};
 use crate::message::redact::redact_message;
-use crate::message::texts;
-use crate::message::{ChatMessage, ChatRole};
+use crate::message::{ChatMessage, ChatRole, texts};
 use crate::store::{ConversationStore, Finding, Profile, Summary};
 
 /// The fraction of the room that an utterance of usual length takes at most.
@@ -449,12 +447,6 @@ fn sort(offers: &mut Vec<Offer>) {
     });
 }
 
-impl fmt::Debug for PromptBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PromptBuilder")
-            .field("scope", self.store.scope())
-            .field("providers", &(1 + self.providers.len()))
-            .field("budget", &self.limits.budget)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(PromptBuilder as it:
+    scope = it.store.scope(), providers = 1 + it.providers.len(), budget = it.limits.budget
+);

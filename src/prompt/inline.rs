@@ -4,8 +4,7 @@ use super::PromptBuilder;
 use super::builder::PromptLimits;
 use crate::context::ContextMessage;
 use crate::error::Error;
-use crate::message::ChatRole;
-use crate::message::texts;
+use crate::message::{ChatRole, texts};
 use crate::store::{artifact_references, blocking};
 
 /// The fraction of a prompt that an artifact may take, and the estimated bytes of a token.

@@ -68,7 +68,7 @@ impl Receipt {
     }
 
     /// How many stored messages stand with the utterance because they fit it.
-    pub fn recalled(&self) -> usize {
+    pub(crate) fn recalled(&self) -> usize {
         let beside = self.entries.iter().filter(|entry| entry.placement == Placement::NewestTurn);
         beside.filter(|e| e.seq.is_some() && e.outcome == EntryOutcome::Included).count()
     }
@@ -105,7 +105,6 @@ fn fills(tokens: usize, limit: usize, share: f64) -> bool {
 /// One offered message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
 pub struct ReceiptEntry {
     /// Its number, if it is from the store.
     pub seq: Option<u64>,

@@ -4,7 +4,6 @@ pub(crate) mod artifact_references;
 mod backend;
 pub(crate) mod options;
 
-use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -421,14 +420,9 @@ impl ConversationStore for FileConversationStore {
     }
 }
 
-impl fmt::Debug for FileConversationStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileConversationStore")
-            .field("folder", &self.reader.folder.directory.path())
-            .field("scope", &self.reader.folder.scope)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(FileConversationStore as it:
+    folder = it.reader.folder.directory.path(), scope = it.reader.folder.scope
+);
 
 /// Runs blocking file work to its end, even if the caller stops waiting.
 pub(crate) async fn blocking<T: Send + 'static>(

@@ -169,6 +169,7 @@ pub trait ArtifactStore: Debug + Send + Sync {
 /// What a store accepts and how much it keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use]
 pub struct StorePolicy {
     /// How much is kept of conversations that have no limits of their own.
     pub retention: Retention,
@@ -184,13 +185,11 @@ impl Default for StorePolicy {
 
 impl StorePolicy {
     /// Sets the limits of conversations that have none of their own.
-    #[must_use]
     pub fn retention(self, retention: Retention) -> Self {
         Self { retention, ..self }
     }
 
     /// Sets the size limit of a message.
-    #[must_use]
     pub fn max_message_bytes(self, max_message_bytes: usize) -> Self {
         Self { max_message_bytes, ..self }
     }

@@ -58,8 +58,7 @@ use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::FileConversationStore;
 use crate::store::read::reader::Reader;
-use crate::store::write::forgotten_conversation;
-use crate::store::write::import_tombstones;
+use crate::store::write::{forgotten_conversation, import_tombstones};
 use crate::transfer::import::known::Known;
 
 /// What a conversation has for other devices, and what it takes from them.

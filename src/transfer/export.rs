@@ -17,8 +17,7 @@ use crate::directory::fs::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::file_store::{CancelOnDrop, blocking};
-use crate::store::read::record_dump;
-use crate::store::read::record_dump::{Body, Part};
+use crate::store::read::record_dump::{self, Body, Part};
 use crate::store::read::stats;
 use crate::store::{FileConversationStore, Finding, Progress, Stats};
 use exported::unwritten;
@@ -38,6 +37,7 @@ pub enum ExportForm {
 
 /// The messages to export. The default is all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
 pub struct ExportRange(Part);
 
 impl Default for ExportRange {
@@ -48,14 +48,12 @@ impl Default for ExportRange {
 
 impl ExportRange {
     /// Only messages with these sequence numbers.
-    #[must_use]
     pub fn seqs(mut self, seqs: RangeInclusive<u64>) -> Self {
         (self.0.first, self.0.last) = seqs.into_inner();
         self
     }
 
     /// Only messages from one moment to another, both included.
-    #[must_use]
     pub fn times(mut self, times: RangeInclusive<Timestamp>) -> Self {
         (self.0.since, self.0.until) = times.into_inner();
         self
@@ -253,8 +251,4 @@ impl Write for Target {
     }
 }
 
-impl std::fmt::Debug for Exporter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exporter").field("form", &self.form).finish_non_exhaustive()
-    }
-}
+debug_shows!(Exporter: form);

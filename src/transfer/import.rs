@@ -115,7 +115,6 @@ impl ImportedMessages {
 
 /// A message as another system has it.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct ImportedMessage {
     /// The message. The store adds the metadata `importedFrom`.
     pub message: ChatMessage,

@@ -38,6 +38,7 @@ const FORM: &str = "message";
 /// A repeated import recognizes a message by its line without the metadata, so it imports only what is new in a file
 /// that has grown or moved. A message without a time is recognized by the file's name too. Each of several equal
 /// lines is a message, unless they have the same `id`.
+#[must_use]
 pub struct JsonLines {
     input: Input,
     thread: Option<String>,
@@ -71,7 +72,6 @@ impl JsonLines {
     }
 
     /// Puts messages without a `threadId` into this thread. The thread does not identify a message.
-    #[must_use]
     pub fn in_thread(mut self, thread: Option<String>) -> Self {
         self.thread = thread;
         self
@@ -79,7 +79,6 @@ impl JsonLines {
 
     /// Accepts lines without a time, which are refused otherwise. The last one gets this time, and those before it a
     /// millisecond less each.
-    #[must_use]
     pub fn said_at(mut self, now: Timestamp) -> Self {
         self.now = Some(now);
         self

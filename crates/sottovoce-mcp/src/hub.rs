@@ -230,11 +230,4 @@ impl Hub {
     }
 }
 
-impl std::fmt::Debug for Hub {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hub")
-            .field("registry", &self.registry)
-            .field("access", &self.access)
-            .finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Hub: registry, access);

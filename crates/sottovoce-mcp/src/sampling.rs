@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rmcp::model::{
     CancelledNotificationParam, ClientResult, ConstString, CreateMessageRequest,
     CreateMessageRequestMethod, CreateMessageRequestParams, CreateMessageResult, CustomRequest,
-    InputRequest, InputRequiredResult, InputResponses, Role, SamplingMessage,
+    InputRequest, InputRequiredResult, InputResponses, SamplingMessage,
     SamplingMessageContentBlock, SealOptions, ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
@@ -266,7 +266,7 @@ fn params(prompt: &Prompt) -> Result<CreateMessageRequestParams, Fault> {
             "system" => system = Some(words),
             "assistant" if words.is_empty() => {}
             "assistant" => messages.push(SamplingMessage::assistant_text(words)),
-            _ => messages.push(SamplingMessage::new(Role::User, text_block(words))),
+            _ => messages.push(SamplingMessage::user_text(words)),
         }
     }
     let most = prompt.max_tokens.unwrap_or(USUAL);
@@ -290,8 +290,4 @@ fn exact(
         params.insert("temperature".to_owned(), temperature.into());
     }
     Ok(CustomRequest::new(CreateMessageRequestMethod::VALUE, Some(params)))
-}
-
-fn text_block(words: String) -> SamplingMessageContentBlock {
-    SamplingMessageContentBlock::text(words)
 }

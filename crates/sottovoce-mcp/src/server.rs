@@ -224,8 +224,4 @@ impl ServerHandler for Server {
     }
 }
 
-impl std::fmt::Debug for Server {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("hub", &self.hub).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Server: hub);

@@ -137,7 +137,8 @@ impl http_body::Body for Body {
         let frame = ready!(Pin::new(&mut self.content).poll_frame(context));
         // An error would discard what is not sent yet.
         if matches!(frame, Some(Err(_))) && !std::mem::replace(&mut self.is_sent, true) {
-            self.content = Body::new(Broken).content;
+            // What nobody can send to any more breaks off at once.
+            self.content = pieces(1).1.content;
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -168,20 +169,5 @@ impl http_body::Body for Pieces {
             None if self.is_complete.load(Ordering::Acquire) => None,
             None => Some(Err(io::ErrorKind::ConnectionAborted.into())),
         })
-    }
-}
-
-/// The end of a body that breaks off.
-struct Broken;
-
-impl http_body::Body for Broken {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into())))
     }
 }

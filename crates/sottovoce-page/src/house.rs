@@ -95,14 +95,6 @@ impl House {
         Ok(())
     }
 
-    /// Makes the key of a first use.
-    ///
-    /// # Errors
-    /// Those of [`Config::make_key_file`].
-    pub(crate) fn make_key(&self) -> Result<()> {
-        self.config.make_key_file().map(drop)
-    }
-
     /// Forgets a key that was made from a passphrase, so that it must be typed again. Turns in progress are stored first.
     pub(crate) fn lock(&self) {
         let mut inside = lock(&self.inside);

@@ -19,6 +19,7 @@ use crate::house::House;
 use crate::server::{self, Door};
 
 /// The page before it has an address.
+#[must_use]
 pub struct Page {
     house: House,
     advice: Advice,
@@ -77,39 +78,33 @@ impl Page {
     }
 
     /// Opens the store with these keys, instead of looking for them as configured.
-    #[must_use]
     pub fn keys(mut self, keys: Vec<Arc<EncryptionKey>>) -> Self {
         self.house = self.house.keys(keys);
         self
     }
 
     /// Phrases advice about errors and findings, as the host knows its own commands.
-    #[must_use]
     pub fn advice(self, advice: Advice) -> Self {
         Self { advice, ..self }
     }
 
     /// The checks of the set-up that the page shows.
-    #[must_use]
     pub fn checks(self, checks: Checks) -> Self {
         Self { checks: Some(checks), ..self }
     }
 
     /// The facts about the owner's data that the page shows.
-    #[must_use]
     pub fn facts(self, facts: Facts) -> Self {
         Self { facts: Some(facts), ..self }
     }
 
     /// Calls this with a new link whenever the page has locked, or a browser without a cookie comes while no link is left, so that its
     /// owner gets in again.
-    #[must_use]
     pub fn announce(self, announce: impl Fn(String) + Send + Sync + 'static) -> Self {
         Self { announce: Arc::new(announce), ..self }
     }
 
     /// Allows these host names besides those of loopback.
-    #[must_use]
     pub fn hosts(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         self.hosts.extend(hosts);
         self
@@ -117,7 +112,6 @@ impl Page {
 
     /// Speaks HTTPS with this certificate and its key, both files in PEM.
     #[cfg(feature = "tls")]
-    #[must_use]
     pub fn tls(self, certificate: &Path, key: &Path) -> Self {
         Self { certificate: Some((certificate.to_owned(), key.to_owned())), ..self }
     }
@@ -158,11 +152,7 @@ impl Page {
     }
 }
 
-impl std::fmt::Debug for Page {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Page").field("hosts", &self.hosts).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Page: hosts);
 
 /// A page that is bound to its address but does not answer yet.
 pub struct Listening {
@@ -190,8 +180,4 @@ impl Listening {
     }
 }
 
-impl std::fmt::Debug for Listening {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Listening").field("address", &self.address()).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Listening as it: address = it.address());

@@ -28,7 +28,6 @@ const SHOWN: usize = 40;
 /// Words are exact, but for letter case and accents; `recip*` finds words that begin so. [`crate::Index::search`] finds
 /// candidates; [`SearchQuery::matches`] tells from a candidate's text whether it holds the words.
 #[derive(Clone, Default, PartialEq)]
-#[non_exhaustive]
 pub struct SearchQuery {
     /// Sequences of words that must stand in the text; a single word is a sequence of one.
     pub(crate) phrases: Vec<SearchPhrase>,

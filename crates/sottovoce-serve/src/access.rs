@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 
 /// What clients must show. `Debug` shows no secret.
 #[derive(Default)]
+#[must_use]
 pub struct Access {
     token: Option<Token>,
     /// `None` if no file of keys is named. One that is named closes the server, however many keys it has.
@@ -83,14 +84,12 @@ impl Access {
     }
 
     /// Allows these host names besides those of loopback, and these origins of pages and programs.
-    #[must_use]
     pub fn hosts(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         self.names.add(hosts);
         self
     }
 
     /// Sets the conversation of paths that name none; the default one unless set. A key's own conversation comes first.
-    #[must_use]
     pub fn unnamed(mut self, scope: Scope) -> Self {
         self.unnamed = scope;
         self
@@ -216,14 +215,7 @@ impl Access {
     }
 }
 
-impl std::fmt::Debug for Access {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Access")
-            .field("keys", &self.keys.as_ref().map(Vec::len))
-            .field("names", &self.names)
-            .finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Access as it: keys = it.keys.as_ref().map(Vec::len), names);
 
 #[cfg(test)]
 mod tests {

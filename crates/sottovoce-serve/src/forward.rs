@@ -391,8 +391,4 @@ fn failed(error: reqwest::Error) -> Failed {
     }
 }
 
-impl std::fmt::Debug for Upstream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Upstream").finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Upstream);

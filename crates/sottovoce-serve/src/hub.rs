@@ -111,8 +111,4 @@ impl Hub {
     }
 }
 
-impl std::fmt::Debug for Hub {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hub").field("upstream", &self.upstream).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Hub: upstream);

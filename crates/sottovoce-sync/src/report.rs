@@ -1,7 +1,5 @@
 //! What a sync has done, what it is doing, and what the devices are
 
-use std::fmt;
-
 use jiff::Timestamp;
 
 use crate::device::selection::Selection;
@@ -42,12 +40,14 @@ impl SyncReport {
 }
 
 /// Something at the remote that could not be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// There are names of more than 256 devices.
+    #[error("the remote lists more than 256 devices; those beyond were left out")]
     TooManyDevices,
     /// An object is cut off, changed, or of another version.
+    #[error("{place}: {reason}")]
     Unusable {
         /// Where it is.
         place: String,
@@ -55,6 +55,7 @@ pub enum Problem {
         reason: &'static str,
     },
     /// Segments that a device's head lists are not there.
+    #[error("{name}: some of what it published is not at the remote")]
     Incomplete {
         /// The device.
         device: Id,
@@ -62,6 +63,7 @@ pub enum Problem {
         name: String,
     },
     /// A device that published before has no head any more.
+    #[error("{name}: what it published is gone from the remote")]
     Missing {
         /// The device.
         device: Id,
@@ -69,6 +71,7 @@ pub enum Problem {
         name: String,
     },
     /// A device's head is older than one that was read before.
+    #[error("{name}: the remote returned an older state than before; nothing was undone here")]
     RolledBack {
         /// The device.
         device: Id,
@@ -76,6 +79,7 @@ pub enum Problem {
         name: String,
     },
     /// Others have read more of a device than the remote returns here.
+    #[error("{name}: others have read more of it than the remote returns here")]
     Withheld {
         /// The device.
         device: Id,
@@ -83,6 +87,7 @@ pub enum Problem {
         name: String,
     },
     /// A device has other messages than this one, though each has read what the other has published.
+    #[error("{name}: it has other messages than this device in {conversations} conversation{}", if *.conversations == 1 { "" } else { "s" })]
     Differs {
         /// The device.
         device: Id,
@@ -92,13 +97,16 @@ pub enum Problem {
         conversations: usize,
     },
     /// An artifact's contents cannot be read here, or are not at the remote.
+    #[error("artifact {id}: its contents are not there")]
     Artifact {
         /// The artifact.
         id: String,
     },
     /// A conversation's name cannot be read.
+    #[error("a conversation has a name that is not valid here")]
     UnknownScope,
     /// A setting's value cannot be read: a newer version of this program may have written it.
+    #[error("a setting has a value that is not valid here")]
     UnknownSetting,
 }
 
@@ -106,42 +114,6 @@ impl Problem {
     /// Whether mending, on a device that has the messages, ends it.
     pub fn is_mended(&self) -> bool {
         matches!(self, Self::Incomplete { .. } | Self::Missing { .. } | Self::Differs { .. })
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooManyDevices => {
-                f.write_str("the remote lists more than 256 devices; those beyond were left out")
-            }
-            Self::Unusable { place, reason } => write!(f, "{place}: {reason}"),
-            Self::Incomplete { name, .. } => {
-                write!(f, "{name}: some of what it published is not at the remote")
-            }
-            Self::Missing { name, .. } => {
-                write!(f, "{name}: what it published is gone from the remote")
-            }
-            Self::RolledBack { name, .. } => {
-                write!(
-                    f,
-                    "{name}: the remote returned an older state than before; nothing was undone here"
-                )
-            }
-            Self::Withheld { name, .. } => {
-                write!(f, "{name}: others have read more of it than the remote returns here")
-            }
-            Self::Differs { name, conversations, .. } => {
-                let s = if *conversations == 1 { "" } else { "s" };
-                write!(
-                    f,
-                    "{name}: it has other messages than this device in {conversations} conversation{s}"
-                )
-            }
-            Self::Artifact { id } => write!(f, "artifact {id}: its contents are not there"),
-            Self::UnknownScope => f.write_str("a conversation has a name that is not valid here"),
-            Self::UnknownSetting => f.write_str("a setting has a value that is not valid here"),
-        }
     }
 }
 

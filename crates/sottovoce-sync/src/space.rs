@@ -1,6 +1,5 @@
 //! Spaces: what devices share, and the code that lets another device in
 
-use std::fmt;
 use std::str::FromStr;
 
 use data_encoding::BASE32_NOPAD;
@@ -89,14 +88,7 @@ impl FromStr for Invitation {
     }
 }
 
-impl fmt::Debug for Invitation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Invitation")
-            .field("space", &self.space)
-            .field("address", &self.address)
-            .finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Invitation: space, address);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
 //! Syncs a store with the other devices of its space
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use sottovoce::exchange::{self, Position, Sharing, SyncLock};
@@ -412,8 +411,4 @@ async fn check_new(root: &FileConversationStore) -> SyncResult<()> {
     }
 }
 
-impl fmt::Debug for Syncer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Syncer").field("home", &self.home).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Syncer: home);

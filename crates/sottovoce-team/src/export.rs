@@ -1,7 +1,5 @@
 //! Everything that a member may read at a team's server, opened
 
-use std::fmt;
-
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -108,11 +106,4 @@ fn exported(scope: &str, keys: &Keys, record: Record) -> Exported {
     exported
 }
 
-impl fmt::Debug for Exported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exported")
-            .field("conversation", &self.conversation)
-            .field("position", &self.position)
-            .finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Exported: conversation, position);

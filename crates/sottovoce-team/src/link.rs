@@ -1,6 +1,5 @@
 //! Links: what members give each other, so that the server never sees a key
 
-use std::fmt;
 use std::str::FromStr;
 
 use data_encoding::BASE64URL_NOPAD;
@@ -174,11 +173,7 @@ pub(crate) fn check_address(address: &str) -> Result<(), &'static str> {
     }
 }
 
-impl fmt::Debug for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("address", &self.address).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Link: address);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! Requests to a team's server
 
-use std::fmt;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -301,8 +300,4 @@ pub(crate) fn conversation_path(team: Id, conversation: Id) -> String {
     format!("{}/context/conversations/{conversation}", team_path(team))
 }
 
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Server: address);

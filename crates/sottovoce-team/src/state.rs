@@ -1,7 +1,6 @@
 //! What a store remembers about its teams. It is sealed in the store
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -71,14 +70,12 @@ pub(crate) struct Shared {
     pub(crate) last: u64,
     /// Which record is at the position that was read, and when the server stored it. If another one is there, the server was put
     /// back to an older state, and its positions were given anew.
-    #[serde(default)]
     pub(crate) at: Option<(Rid, Timestamp)>,
     /// How many exchanges in a row have found that records are missing.
     #[serde(default)]
     pub(crate) lacking: u32,
     pub(crate) seen: Seen,
     /// Where a record was that no key opens, and what had been seen before it: it is read again once there is a new key.
-    #[serde(default)]
     pub(crate) unopened: Option<(u64, Seen)>,
     pub(crate) own: Own,
     pub(crate) settings: BTreeMap<String, Known>,
@@ -100,7 +97,6 @@ pub(crate) struct Own {
     /// How many of these numbers belong to no record of the log: the server had those records already.
     pub(crate) void: u64,
     /// The position and the name of the last record that was appended, until it is read back.
-    #[serde(default)]
     pub(crate) appended: Option<(u64, Rid)>,
     /// Where the conversation was when everything of it was appended.
     pub(crate) position: Position,
@@ -290,8 +286,4 @@ impl State {
     }
 }
 
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State").field("teams", &self.teams.len()).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(State as it: teams = it.teams.len());

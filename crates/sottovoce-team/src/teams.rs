@@ -1,7 +1,6 @@
 //! A store and its teams: its state, and who may work on it
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -107,8 +106,4 @@ impl Teams {
     }
 }
 
-impl fmt::Debug for Teams {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Teams").field("conversations", &self.conversations).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Teams: conversations);

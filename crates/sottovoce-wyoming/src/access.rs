@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 /// The addresses that may connect, besides this machine's own.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    allowed: Vec<IpAddr>,
+    pub(crate) allowed: Vec<IpAddr>,
 }
 
 impl Access {
@@ -14,11 +14,6 @@ impl Access {
     pub fn allow(mut self, machines: impl IntoIterator<Item = IpAddr>) -> Self {
         self.allowed.extend(machines.into_iter().map(|machine| machine.to_canonical()));
         self
-    }
-
-    /// Whether other machines may connect.
-    pub(crate) fn has_others(&self) -> bool {
-        !self.allowed.is_empty()
     }
 
     pub(crate) fn admits(&self, peer: SocketAddr) -> bool {

@@ -61,7 +61,7 @@ pub async fn listen(
 ) -> Result<Listening, ListenError> {
     let mut listeners = Vec::new();
     for (address, scope) in addresses {
-        if !address.ip().is_loopback() && !access.has_others() {
+        if !address.ip().is_loopback() && access.allowed.is_empty() {
             return Err(ListenError::NobodyAllowed { address });
         }
         listeners.push((Listener::bind(address).await?, scope));

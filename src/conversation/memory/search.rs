@@ -11,8 +11,7 @@ use crate::context::recall::{RecallHit, RecallQuery};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::quote::quoted;
-use crate::message::texts;
-use crate::message::{ChatMessage, ChatRole, Source};
+use crate::message::{ChatMessage, ChatRole, Source, texts};
 use crate::model::render::said_when;
 use crate::store::StoredMessage;
 

@@ -20,7 +20,7 @@ const TOKEN: usize = 4;
 /// `search_memory(words)`. The host's own functions must have other names. For other models, and if no calls are allowed, the prompt holds short text
 /// artifacts together with the note that refers to them, as long as the note is in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
+#[must_use]
 pub struct MemoryTools {
     /// The most calls in one answer; 8 unless set. 0 offers no functions.
     pub calls: usize,
@@ -29,7 +29,7 @@ pub struct MemoryTools {
     pub bytes: usize,
     /// The largest artifact, in bytes, that the prompt of a model without functions may hold; 4 KiB unless set, and
     /// never more than an eighth of the prompt. 0 includes none.
-    pub inline: usize,
+    pub(crate) inline: usize,
 }
 
 impl Default for MemoryTools {
@@ -40,21 +40,18 @@ impl Default for MemoryTools {
 
 impl MemoryTools {
     /// Sets the most calls in one answer.
-    #[must_use]
     pub fn calls(mut self, calls: usize) -> Self {
         self.calls = calls;
         self
     }
 
     /// Sets the most bytes that one call returns.
-    #[must_use]
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
         self
     }
 
     /// Sets the largest artifact in the prompt of a model without functions.
-    #[must_use]
     pub fn inline(mut self, bytes: usize) -> Self {
         self.inline = bytes;
         self

@@ -6,8 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::message::texts;
-use crate::message::{ARTIFACT, ChatMessage, TOOL};
+use crate::message::{ARTIFACT, ChatMessage, TOOL, texts};
 use crate::store::{ArtifactKind, NewArtifact};
 
 /// How much of a long result's beginning stays in its message, in characters.

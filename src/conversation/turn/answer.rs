@@ -268,11 +268,4 @@ impl Stream for Answer {
     }
 }
 
-impl fmt::Debug for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer")
-            .field("utterance", &self.utterance)
-            .field("handed_out_chars", &self.delivered_chars)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Answer as it: utterance, handed_out_chars = it.delivered_chars);

@@ -1,6 +1,5 @@
 //! Turns of a host that asks a model itself: an utterance is stored, and later its answer.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,11 +42,7 @@ impl HostTurn {
     }
 }
 
-impl fmt::Debug for HostTurn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostTurn").field("conversation", &self.conversation).finish_non_exhaustive()
-    }
-}
+debug_shows!(HostTurn: conversation);
 
 impl Conversation {
     /// Begins a turn of a host that stores the messages itself, such as one that passes a client's requests on to a model.

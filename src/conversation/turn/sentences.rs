@@ -1,6 +1,5 @@
 //! Splits an answer into whole sentences.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -141,11 +140,7 @@ impl Stream for Sentences {
     }
 }
 
-impl fmt::Debug for Sentences {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sentences").field("answer", &self.answer).finish_non_exhaustive()
-    }
-}
+debug_shows!(Sentences: answer);
 
 #[cfg(test)]
 mod tests {

@@ -13,8 +13,7 @@ use crate::conversation::Conversation;
 use crate::conversation::turn::answer::{Answer, TurnOutcome};
 use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished, beginning};
 use crate::error::{Error, Result, joined};
-use crate::message::texts;
-use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall};
+use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall, texts};
 use crate::prompt::Utterance;
 use crate::store::StoredMessage;
 

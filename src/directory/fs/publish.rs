@@ -6,10 +6,9 @@ use std::io::Write;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::FsDirectory;
 use super::file_id::kind;
-use super::lock;
 use super::open_files::OpenFolder;
+use super::{FsDirectory, lock};
 use crate::directory::{Directory, TEMPORARY};
 use crate::error::{Error, Result};
 

@@ -32,12 +32,12 @@ impl Answer {
 
     /// Starts to measure this answer.
     pub(super) fn meter(&self) -> ReplyMeter {
-        ReplyMeter::new(self.client.limits())
+        ReplyMeter::new(self.client.limits)
     }
 
     /// Waits for more bytes; `None` at the end.
     pub(super) async fn more(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>> {
-        match timeout(self.client.silence(), self.response.chunk()).await {
+        match timeout(self.client.silence, self.response.chunk()).await {
             Err(_) => Err(self.client.timed_out()),
             Ok(Err(_)) => Err(self.broke_off("the connection was cut")),
             Ok(Ok(bytes)) => Ok(bytes),

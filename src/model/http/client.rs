@@ -26,8 +26,8 @@ pub(crate) struct HttpClient {
     client: Client,
     base: Url,
     shown: String,
-    silence: Duration,
-    limits: AnswerLimits,
+    pub(super) silence: Duration,
+    pub(super) limits: AnswerLimits,
     /// The bearer token of each request.
     key: Option<Zeroizing<String>>,
 }
@@ -78,14 +78,6 @@ impl HttpClient {
     /// Whether the server is on this machine or the local network, by its address.
     pub(crate) fn is_near(&self) -> bool {
         is_near(&self.base)
-    }
-
-    pub(super) fn limits(&self) -> AnswerLimits {
-        self.limits
-    }
-
-    pub(super) fn silence(&self) -> Duration {
-        self.silence
     }
 
     pub(crate) fn fail(&self, failure: ModelFailure) -> Error {

@@ -1,7 +1,6 @@
 //! A model's answer in pieces, parsed from its HTTP body.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use async_trait::async_trait;
 
@@ -26,14 +25,7 @@ pub struct HttpReply {
     over: bool,
 }
 
-impl fmt::Debug for HttpReply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpReply")
-            .field("server", &self.answer.address())
-            .field("over", &self.over)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(HttpReply as it: server = it.answer.address(), over);
 
 impl HttpReply {
     pub(crate) fn new(answer: Answer, form: AnswerForm) -> Self {
@@ -51,7 +43,7 @@ impl HttpReply {
 
     /// Sets whether to accept an answer that another machine wrote; the default is no.
     #[must_use]
-    pub fn allow_cloud(mut self, allow: bool) -> Self {
+    pub(crate) fn allow_cloud(mut self, allow: bool) -> Self {
         self.allow_cloud = allow;
         self
     }

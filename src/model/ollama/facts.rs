@@ -15,11 +15,8 @@ pub(super) struct Tags {
 #[derive(Deserialize)]
 struct Tag {
     name: String,
-    #[serde(default)]
     size: Option<u64>,
-    #[serde(default)]
     modified_at: Option<String>,
-    #[serde(default)]
     details: Option<Details>,
     #[serde(flatten)]
     remote: Remote,
@@ -48,9 +45,7 @@ impl Remote {
 
 #[derive(Deserialize)]
 pub(super) struct Show {
-    #[serde(default)]
     capabilities: Option<Vec<String>>,
-    #[serde(default)]
     model_info: Option<BTreeMap<String, Value>>,
     #[serde(flatten)]
     remote: Remote,
@@ -64,7 +59,6 @@ pub(super) struct Running {
 #[derive(Deserialize)]
 struct Loaded {
     name: String,
-    #[serde(default)]
     context_length: Option<u32>,
 }
 

@@ -16,24 +16,17 @@ pub(super) struct Listed {
     /// llama.cpp: the model's other names.
     #[serde(default)]
     aliases: Vec<String>,
-    #[serde(default)]
     owned_by: Option<String>,
     /// llama.cpp: details.
-    #[serde(default)]
     meta: Option<Meta>,
     /// vLLM: the window.
-    #[serde(default)]
     max_model_len: Option<u32>,
     /// LM Studio: the trained and the loaded context length.
-    #[serde(default)]
     max_context_length: Option<u32>,
-    #[serde(default)]
     loaded_context_length: Option<u32>,
     #[serde(default)]
     capabilities: Vec<String>,
-    #[serde(default)]
     arch: Option<String>,
-    #[serde(default)]
     quantization: Option<String>,
 }
 
@@ -50,10 +43,8 @@ struct Meta {
 /// The answer of llama.cpp's `/props`, which describes one slot.
 #[derive(Deserialize)]
 pub(super) struct Props {
-    #[serde(default)]
     default_generation_settings: Option<Settings>,
     /// The abilities of its prompt template.
-    #[serde(default)]
     chat_template_caps: Option<Template>,
 }
 

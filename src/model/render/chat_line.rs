@@ -7,8 +7,7 @@ use serde::Serialize;
 use super::time::{self, Log};
 use crate::context::{ContextMessage, Placement};
 use crate::message::quote::{harmless, indented, is_hidden, quoted};
-use crate::message::texts;
-use crate::message::texts::RELEVANT;
+use crate::message::texts::{self, RELEVANT};
 use crate::message::{ChatMessage, ChatRole, Source, TOOL, ToolCall};
 use crate::prompt::Prompt;
 

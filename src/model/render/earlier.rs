@@ -3,8 +3,7 @@
 use super::chat_line::quotation;
 use super::time::{self, Log};
 use crate::context::Context;
-use crate::message::ChatRole;
-use crate::message::texts;
+use crate::message::{ChatRole, texts};
 
 /// The messages of a context as one text: its heading, then a line for each message with its time, as in a log, and
 /// who said it. For a host that adds them to a prompt of its own. Messages without words and the results of tools are

@@ -7,8 +7,7 @@ use serde::Serialize;
 use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer, chat_line, time};
 use crate::context::Placement;
 use crate::message::quote::indented;
-use crate::message::texts;
-use crate::message::{ChatMessage, ToolCall};
+use crate::message::{ChatMessage, ToolCall, texts};
 use crate::prompt::Prompt;
 
 /// Renders one text: the context line by line, the current time, the utterance. It suits models without a chat

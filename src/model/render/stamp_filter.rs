@@ -6,8 +6,7 @@ use zeroize::Zeroizing;
 
 use super::chat_line;
 use crate::context::ContextMessage;
-use crate::message::ChatMessage;
-use crate::message::texts;
+use crate::message::{ChatMessage, texts};
 use crate::prompt::Prompt;
 
 const WEEKDAYS: [&str; 7] =

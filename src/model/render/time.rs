@@ -3,8 +3,7 @@
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-use crate::message::ChatMessage;
-use crate::message::texts;
+use crate::message::{ChatMessage, texts};
 use crate::prompt::Prompt;
 
 /// The local time of a message if its offset is known; else UTC.

@@ -66,7 +66,6 @@ struct Message {
 
 #[derive(Deserialize)]
 struct Call {
-    #[serde(default)]
     id: Option<String>,
     function: Function,
 }

@@ -40,6 +40,7 @@ const PAUSE: Duration = Duration::from_millis(25);
 /// has only the old key gets [`Error::WrongKey`] when it writes, and stores nothing. An interruption loses nothing,
 /// and the next run with the same keys continues.
 #[derive(Debug)]
+#[must_use]
 pub struct Rekey {
     to: Arc<EncryptionKey>,
     from: Vec<Arc<EncryptionKey>>,
@@ -80,21 +81,18 @@ impl Rekey {
     }
 
     /// Adds another key under which the store may be sealed.
-    #[must_use]
     pub fn also_from(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
         self.from.push(key.into());
         self
     }
 
     /// How long to wait for a conversation's lock. The default is 5 seconds.
-    #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
         self
     }
 
     /// Copies a passphrase's salt to this folder before anything is sealed under the passphrase.
-    #[must_use]
     pub fn copy_salt_to(mut self, folder: impl Into<PathBuf>) -> Self {
         self.copies = Some(folder.into());
         self
@@ -102,7 +100,6 @@ impl Rekey {
 
     /// Retires the old key even if some files could not be resealed. They then open only under the old key, and only
     /// if the old vault is put back.
-    #[must_use]
     pub fn leave_unreadable(mut self, leave: bool) -> Self {
         self.leave_unreadable = leave;
         self

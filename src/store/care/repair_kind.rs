@@ -40,7 +40,9 @@ impl RepairKind {
         use FindingKind as Kind;
         match &finding.kind {
             Kind::VaultMissing => Some(Self::AdoptVault),
-            Kind::UnboundKey { .. } if quarantine && is_vault(finding) => Some(Self::BindVault),
+            Kind::UnboundKey { .. } if quarantine && finding.file.as_deref() == Some(VAULT) => {
+                Some(Self::BindVault)
+            }
             Kind::HeadMissing | Kind::HeadDamaged => Some(Self::RenewHead),
             Kind::RedundantCopy => Some(Self::RemoveCopies),
             Kind::Resurrected => Some(Self::ForgetAgain),
@@ -138,10 +140,6 @@ impl Finding {
 pub(crate) fn pack_of(finding: &Finding) -> Option<PackName> {
     let below = finding.file.as_deref()?.strip_prefix(PACKS)?.strip_prefix('/')?;
     below.split(':').next()?.parse().ok()
-}
-
-fn is_vault(finding: &Finding) -> bool {
-    finding.file.as_deref() == Some(VAULT)
 }
 
 /// Whether a finding is about a whole pack.

@@ -24,6 +24,7 @@ use crate::store::write::compact::Compactor;
 
 /// Options for opening a store.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct StoreOptions {
     keys: Vec<Arc<EncryptionKey>>,
     key_files: Vec<PathBuf>,
@@ -60,49 +61,42 @@ impl StoreOptions {
     }
 
     /// Adds another key, for records that a change of keys has not resealed yet.
-    #[must_use]
     pub fn also_with(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
         self.keys.push(key.into());
         self
     }
 
     /// Sets a key file to read again if the store's key has changed while the store is open. The file need not exist.
-    #[must_use]
     pub fn key_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.key_files.push(path.into());
         self
     }
 
     /// Sets the conversation's scope.
-    #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self
     }
 
     /// Sets the clock.
-    #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
     /// Sets how long an append waits for other processes.
-    #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
         self
     }
 
     /// Sets the longest record of a message, as JSON in bytes. At most 11 MiB, so that its file stays readable.
-    #[must_use]
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.max_message_bytes = bytes.min(LONGEST_RECORD);
         self
     }
 
     /// Sets a redactor, which masks each message's words before they are sealed.
-    #[must_use]
     pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
         self.redactor = Some(redactor);
         self
@@ -111,14 +105,12 @@ impl StoreOptions {
     /// Sets how many of the newest messages stay loose, in files of their own, unless they were stored in a pack at once.
     /// At least 1; the default is 64. If more than twice as many are loose, the older ones move into a pack. Fewer loose
     /// files make listing faster and packing more frequent.
-    #[must_use]
     pub fn loose_files(mut self, files: usize) -> Self {
         self.loose_files = files.max(1);
         self
     }
 
     /// Sets the retention limits for conversations whose settings have none. The default keeps everything forever.
-    #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = retention;
         self
@@ -126,7 +118,6 @@ impl StoreOptions {
 
     /// Sets how many threads a large read or a check may use, at least 1. The default is one for each processor. The
     /// threads exist only during the read.
-    #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self
@@ -134,8 +125,7 @@ impl StoreOptions {
 
     /// Sets the folder with the backups of conversations with a persona, if it is not `backups` in the store's own. What is
     /// forgotten goes from there too.
-    #[must_use]
-    pub fn backups(mut self, folder: impl Into<PathBuf>) -> Self {
+    pub(crate) fn backups(mut self, folder: impl Into<PathBuf>) -> Self {
         self.backups = Some(folder.into());
         self
     }
@@ -143,7 +133,6 @@ impl StoreOptions {
     /// Sets a folder outside of the store for copies of the conversations' heads, some 600 bytes each. By them a read
     /// notices that an older copy of the whole store was put back. Programs that use the same store may use different
     /// folders, and a folder that is lost or cannot be written only shows nothing. The default is none.
-    #[must_use]
     pub fn witness(mut self, folder: impl Into<PathBuf>) -> Self {
         self.witness = Some(folder.into());
         self

@@ -1,6 +1,5 @@
 //! Reads an artifact's contents, one segment at a time.
 
-use std::fmt;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 use sha2::{Digest, Sha256};
@@ -60,11 +59,7 @@ impl Seek for ArtifactContents {
     }
 }
 
-impl fmt::Debug for ArtifactContents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArtifactContents").field("artifact", &self.artifact).finish_non_exhaustive()
-    }
-}
+debug_shows!(ArtifactContents: artifact);
 
 /// The contents of a sealed file, segment by segment.
 pub(crate) struct Text {
@@ -243,14 +238,7 @@ pub struct ArtifactLines {
     pub has_more: bool,
 }
 
-impl std::fmt::Debug for ArtifactLines {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ArtifactLines")
-            .field("first", &self.first)
-            .field("last", &self.last)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(ArtifactLines: first, last);
 
 impl ArtifactContents {
     /// Reads whole lines from this one on, the first being 1: at most `lines` of them with at most `most_bytes`

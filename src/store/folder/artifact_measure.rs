@@ -1,7 +1,5 @@
 //! Measures an artifact's contents: size, digest, and whether they are text.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -105,11 +103,7 @@ impl ArtifactMeasure {
     }
 }
 
-impl fmt::Debug for ArtifactMeasure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArtifactMeasure").field("size", &self.size).finish_non_exhaustive()
-    }
-}
+debug_shows!(ArtifactMeasure: size);
 
 /// The id that a new artifact has, or a random one.
 ///

@@ -5,7 +5,6 @@ pub(crate) mod key_list;
 pub(crate) mod salt_copy;
 pub(crate) mod store_keys;
 
-use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -41,11 +40,7 @@ struct ReadOnlyKey {
     key: OnceLock<Option<SealingKey>>,
 }
 
-impl fmt::Debug for ReadOnlyKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadOnlyKey").field("id", &self.entry.kid).finish_non_exhaustive()
-    }
-}
+debug_shows!(ReadOnlyKey as it: id = it.entry.kid);
 
 /// The outcome of looking up a key by its id.
 #[derive(Debug)]

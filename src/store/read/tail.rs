@@ -61,7 +61,7 @@ pub(crate) struct Tail {
     pub(super) whole: bool,
     /// What the limit shows, if that takes more than `messages`.
     pub(super) window: Option<Window>,
-    pub(super) skipped: Vec<Finding>,
+    pub(crate) skipped: Vec<Finding>,
 }
 
 impl Tail {
@@ -172,11 +172,6 @@ impl Tail {
     /// Findings about files that the system could not read at the moment.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &Finding> {
         self.skipped.iter().filter(|finding| matches!(finding.kind, FindingKind::Unreadable(_)))
-    }
-
-    /// The numbers that findings concern.
-    pub(crate) fn damaged_seqs(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
-        self.skipped.iter().filter_map(Finding::numbers)
     }
 
     /// The numbers that the store had before an older copy was put back.

@@ -122,15 +122,7 @@ impl Artifact {
     }
 }
 
-impl fmt::Debug for Artifact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Artifact")
-            .field("id", &self.id)
-            .field("size", &self.size)
-            .field("created_at", &self.created_at)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Artifact: id, size, created_at);
 
 impl Drop for Artifact {
     fn drop(&mut self) {
@@ -150,6 +142,7 @@ pub(crate) enum Reuse {
 
 /// An artifact to be added. `Debug` shows no words.
 #[derive(Clone)]
+#[must_use]
 pub struct NewArtifact {
     pub(crate) id: Option<String>,
     pub(crate) kind: ArtifactKind,
@@ -169,21 +162,18 @@ impl NewArtifact {
     }
 
     /// Sets the media type. The default depends on the contents: `text/plain` or `application/octet-stream`.
-    #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
     /// Sets the creation time. The default is now.
-    #[must_use]
     pub fn created_at(mut self, at: Timestamp) -> Self {
         self.created_at = Some(at);
         self
     }
 
     /// Sets one of the host's own key-value pairs.
-    #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
@@ -209,13 +199,7 @@ impl NewArtifact {
     }
 }
 
-impl fmt::Debug for NewArtifact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NewArtifact")
-            .field("kind", &self.kind.as_str().len())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(NewArtifact as it: kind = it.kind.as_str().len());
 
 /// The outcome of adding an artifact.
 #[derive(Debug, Clone, PartialEq)]

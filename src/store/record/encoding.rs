@@ -1,7 +1,7 @@
 //! Stored messages and their encoding as records.
 
+use std::io;
 use std::sync::Arc;
-use std::{fmt, io};
 
 use jiff::Timestamp;
 use zeroize::Zeroizing;
@@ -19,7 +19,6 @@ const DEEPEST: usize = 64;
 
 /// A stored message. Its scope and number identify it; a number is never used twice.
 #[derive(Clone, PartialEq)]
-#[non_exhaustive]
 pub struct StoredMessage {
     /// The conversation's scope.
     pub scope: Arc<Scope>,
@@ -64,14 +63,7 @@ impl StoredMessage {
     }
 }
 
-impl fmt::Debug for StoredMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredMessage")
-            .field("seq", &self.seq)
-            .field("message", &self.message)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(StoredMessage: seq, message);
 
 /// The length of the record's JSON in bytes.
 ///

@@ -35,89 +35,147 @@ impl Finding {
 }
 
 /// Kinds of findings. `Display` explains each in one sentence.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindingKind {
     /// Sealed under a key that the caller did not provide.
+    #[error("sealed under key {found}, which was not given, so it cannot be read")]
     WrongKey {
         /// The key's id.
         found: String,
     },
     /// Sealed under a key that the vault names but that is not bound to this store; or that key itself.
+    #[error(
+        "the vault names key {found}, but the writing key's seal does not cover it: it may be another store's key"
+    )]
     UnboundKey {
         /// The key's id.
         found: String,
     },
     /// Well formed, but its seal does not verify: it was changed, renamed, or copied from another conversation.
+    #[error(
+        "its seal does not verify: it was changed, renamed, or copied from another conversation; it is never read"
+    )]
     Unopenable,
     /// Not a valid envelope.
+    #[error("damaged, perhaps by the disk or by someone: {0}; damaged parts are never read")]
     Damaged(&'static str),
     /// The seal verifies, but the contents are no record.
+    #[error("its seal verifies, but its contents are no record that this version knows")]
     BadRecord,
     /// Two files that both open have the same number.
+    #[error(
+        "another readable record has the same number, as after mixing two copies of a folder; both are read"
+    )]
     DuplicateNumber,
     /// A pack holds records that are stored elsewhere as well. An interrupted writer leaves this behind. Each record
     /// counts once.
+    #[error(
+        "it has records that are stored elsewhere as well, left by an interruption; each counts once"
+    )]
     RedundantCopy,
     /// A file that is not part of this store.
+    #[error("not a file of this store; it is never read as a message")]
     Foreign,
     /// A record in the format of the system that this format replaced.
+    #[error(
+        "a record in the format of the older system, which does not authenticate its place; it is never read as a message"
+    )]
     LegacyFormat,
     /// Written by a newer version of the format.
+    #[error("written in format version {0}; only a newer program can read it")]
     NewerFormat(u64),
     /// A link, folder, pipe or device instead of a file, or a file too large to be a record.
+    #[error("{0} instead of a record; it is not followed")]
     NotPlain(&'static str),
     /// The operating system could not read it.
+    #[error("the operating system could not read it ({0})")]
     Unreadable(io::ErrorKind),
     /// Numbers that are neither stored nor recorded as forgotten.
+    #[error("neither stored nor recorded as forgotten: lost or removed")]
     Missing,
     /// The head or the settings record a higher number than the store has.
+    #[error(
+        "the head or the settings record these numbers: the newest records were lost or removed"
+    )]
     TailTruncated,
     /// This machine has seen higher numbers in the store: an older copy of it was put back.
+    #[error("this store is older than it was{}: an older copy was put back, or these were removed", on_day(.since))]
     PutBack {
         /// When the last message was said that it had then, if that is known.
         since: Option<Timestamp>,
     },
     /// The head names a forget record that is missing.
+    #[error(
+        "the head names a forget record here, and it is missing: forgotten messages may have been put back"
+    )]
     ForgetMissing,
     /// There are records but no head.
+    #[error("there is no head, so a loss of the newest records would go unnoticed")]
     HeadMissing,
     /// The head does not open.
+    #[error("the head does not open, so a loss of the newest records would go unnoticed")]
     HeadDamaged,
     /// There are records but no vault, so nothing can be written.
+    #[error("there are records but no vault: they can be read, but nothing can be written")]
     VaultMissing,
     /// A forgotten record is still there, because a pack could not be written again on a full disk, or is there again, put
     /// back by a backup or a sync. Reads never return it. The next append that has room removes it.
+    #[error(
+        "forgotten but still there, as on a full disk, or there again, as after restoring a backup; it is never read, and the next append that has room removes it"
+    )]
     Resurrected,
     /// The file has a second name (a hard link) somewhere. Forgetting would not reach that name.
+    #[error("the file has a second name somewhere (a hard link), which forgetting does not reach")]
     HardLinked,
     /// An interrupted write left this file behind. The next append removes it.
+    #[error("left behind by an interrupted write; the next append removes it")]
     Leftover,
     /// The catalog does not list a conversation that was listed before and that nobody removed since.
+    #[error(
+        "the catalog does not list this conversation: either the removed conversation or an older catalog was put back"
+    )]
     Unlisted,
     /// The settings, a snapshot, an artifact or a whole conversation is recorded but missing.
+    #[error("it should exist but is missing: it was lost or removed")]
     Absent,
     /// An older version of the settings or of a snapshot was put back.
+    #[error("an older version of it was put back, as by a backup")]
     Outdated,
     /// A message refers to an artifact that does not exist: it was deleted, or never existed.
+    #[error("refers to artifact://{id}, which does not exist; it may have been deleted")]
     Dangling {
         /// The artifact's id.
         id: String,
     },
     /// A repair moved files to the quarantine folder. They are never read.
+    #[error("a repair moved {}", what_is_quarantined(*.files))]
     Quarantined {
         /// How many entries the folder has.
         files: usize,
     },
     /// The highest number is lower than in the inventory: an older copy of the folder was put back.
+    #[error(
+        "the inventory has these numbers, but the store does not: an older copy of the folder was put back"
+    )]
     RolledBack,
     /// Listed in the inventory, but now neither stored nor recorded as forgotten.
+    #[error("the inventory has these, but now they are neither stored nor recorded as forgotten")]
     Vanished,
     /// Recorded as forgotten in the inventory, but no longer.
+    #[error(
+        "forgotten according to the inventory, but no longer recorded as forgotten: an older copy was put back"
+    )]
     TombstoneLost,
     /// These numbers now belong to other records than in the inventory.
+    #[error(
+        "these numbers belong to other records than in the inventory: an older copy was put back and written to"
+    )]
     Replaced,
     /// The inventory was taken under another key, so only numbers could be compared.
+    #[error(
+        "the inventory was taken under another key, so only numbers were compared, not contents"
+    )]
     NotCompared,
 }
 
@@ -252,105 +310,16 @@ fn claimed(place: &str) -> Option<(u64, u64)> {
     record.parse().ok().map(|record: RecordName| (record.seq, record.seq))
 }
 
-impl fmt::Display for FindingKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WrongKey { found } => {
-                write!(f, "sealed under key {found}, which was not given, so it cannot be read")
-            }
-            Self::UnboundKey { found } => write!(
-                f,
-                "the vault names key {found}, but the writing key's seal does not cover it: it may be another store's key"
-            ),
-            Self::Unopenable => f.write_str(
-                "its seal does not verify: it was changed, renamed, or copied from another conversation; it is never read",
-            ),
-            Self::Damaged(reason) => {
-                write!(f, "damaged, perhaps by the disk or by someone: {reason}; damaged parts are never read")
-            }
-            Self::BadRecord => f.write_str("its seal verifies, but its contents are no record that this version knows"),
-            Self::DuplicateNumber => f.write_str(
-                "another readable record has the same number, as after mixing two copies of a folder; both are read",
-            ),
-            Self::RedundantCopy => f.write_str(
-                "it has records that are stored elsewhere as well, left by an interruption; each counts once",
-            ),
-            Self::Unlisted => f.write_str(
-                "the catalog does not list this conversation: either the removed conversation or an older catalog was put back",
-            ),
-            Self::Absent => f.write_str("it should exist but is missing: it was lost or removed"),
-            Self::Outdated => f.write_str("an older version of it was put back, as by a backup"),
-            Self::Foreign => f.write_str("not a file of this store; it is never read as a message"),
-            Self::LegacyFormat => f.write_str(
-                "a record in the format of the older system, which does not authenticate its place; it is never read as a message",
-            ),
-            Self::NewerFormat(version) => {
-                write!(f, "written in format version {version}; only a newer program can read it")
-            }
-            Self::NotPlain(found) => write!(f, "{found} instead of a record; it is not followed"),
-            Self::Unreadable(kind) => {
-                write!(f, "the operating system could not read it ({kind})")
-            }
-            Self::Missing => f.write_str("neither stored nor recorded as forgotten: lost or removed"),
-            Self::TailTruncated => f.write_str(
-                "the head or the settings record these numbers: the newest records were lost or removed",
-            ),
-            Self::PutBack { since: Some(since) } => write!(
-                f,
-                "this store is older than it was on {}: an older copy was put back, or these were removed",
-                since.strftime("%Y-%m-%d %H:%M UTC")
-            ),
-            Self::PutBack { since: None } => f.write_str(
-                "this store is older than it was: an older copy was put back, or these were removed",
-            ),
-            Self::ForgetMissing => f.write_str(
-                "the head names a forget record here, and it is missing: forgotten messages may have been put back",
-            ),
-            Self::HeadMissing => f.write_str(
-                "there is no head, so a loss of the newest records would go unnoticed",
-            ),
-            Self::HeadDamaged => f.write_str(
-                "the head does not open, so a loss of the newest records would go unnoticed",
-            ),
-            Self::VaultMissing => f.write_str(
-                "there are records but no vault: they can be read, but nothing can be written",
-            ),
-            Self::Resurrected => f.write_str(
-                "forgotten but still there, as on a full disk, or there again, as after restoring a backup; it is never read, and \
-                 the next append that has room removes it",
-            ),
-            Self::HardLinked => f.write_str(
-                "the file has a second name somewhere (a hard link), which forgetting does not reach",
-            ),
-            Self::Leftover => {
-                f.write_str("left behind by an interrupted write; the next append removes it")
-            }
-            Self::Dangling { id } => {
-                write!(f, "refers to artifact://{id}, which does not exist; it may have been deleted")
-            }
-            Self::Quarantined { files: 1 } => {
-                f.write_str("a repair moved 1 entry there; it is never read, and forgetting does not reach it")
-            }
-            Self::Quarantined { files } => write!(
-                f,
-                "a repair moved {files} entries there; they are never read, and forgetting does not reach them"
-            ),
-            Self::RolledBack => f.write_str(
-                "the inventory has these numbers, but the store does not: an older copy of the folder was put back",
-            ),
-            Self::Vanished => f.write_str(
-                "the inventory has these, but now they are neither stored nor recorded as forgotten",
-            ),
-            Self::TombstoneLost => f.write_str(
-                "forgotten according to the inventory, but no longer recorded as forgotten: an older copy was put back",
-            ),
-            Self::Replaced => f.write_str(
-                "these numbers belong to other records than in the inventory: an older copy was put back and written to",
-            ),
-            Self::NotCompared => f.write_str(
-                "the inventory was taken under another key, so only numbers were compared, not contents",
-            ),
-        }
+fn on_day(since: &Option<Timestamp>) -> String {
+    since.map_or_else(String::new, |since| since.strftime(" on %Y-%m-%d %H:%M UTC").to_string())
+}
+
+fn what_is_quarantined(files: usize) -> String {
+    match files {
+        1 => "1 entry there; it is never read, and forgetting does not reach it".to_owned(),
+        _ => format!(
+            "{files} entries there; they are never read, and forgetting does not reach them"
+        ),
     }
 }
 
@@ -408,5 +377,39 @@ impl Report {
     /// Whether there are no problems among the findings.
     pub fn is_sound(&self) -> bool {
         !self.findings.iter().any(|finding| finding.kind.is_problem())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_says_what_it_counts_and_since_when() {
+        let since = Some("2025-08-24T16:36:25Z".parse().unwrap());
+        let rest = ": an older copy was put back, or these were removed";
+        for (kind, says) in [
+            (FindingKind::PutBack { since: None }, format!("this store is older than it was{rest}")),
+            (
+                FindingKind::PutBack { since },
+                format!("this store is older than it was on 2025-08-24 16:36 UTC{rest}"),
+            ),
+            (
+                FindingKind::Quarantined { files: 1 },
+                "a repair moved 1 entry there; it is never read, and forgetting does not reach it".into(),
+            ),
+            (
+                FindingKind::Quarantined { files: 2 },
+                "a repair moved 2 entries there; they are never read, and forgetting does not reach them"
+                    .into(),
+            ),
+            (
+                FindingKind::Damaged("it is cut off"),
+                "damaged, perhaps by the disk or by someone: it is cut off; damaged parts are never read"
+                    .into(),
+            ),
+        ] {
+            assert_eq!(kind.to_string(), says);
+        }
     }
 }

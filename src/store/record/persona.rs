@@ -4,7 +4,6 @@ mod assignment;
 mod built_in;
 mod preset;
 
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
@@ -143,16 +142,7 @@ pub(crate) fn cut(text: &str, most: usize) -> &str {
     end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
-impl fmt::Debug for Persona {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Persona")
-            .field("temperature", &self.temperature)
-            .field("max_tokens", &self.max_tokens)
-            .field("max_history_tokens", &self.max_history_tokens)
-            .field("expiry_days", &self.expiry_days)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Persona: temperature, max_tokens, max_history_tokens, expiry_days);
 
 impl Drop for Persona {
     fn drop(&mut self) {

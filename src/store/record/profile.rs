@@ -2,7 +2,6 @@
 //! settings that were put back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -24,7 +23,6 @@ use crate::store::record::{artifact, id_prefix};
 /// A conversation's settings and metadata. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Profile {
     pub(crate) rev: u64,
     /// The highest number when they were written. A head with a lower number was put back.
@@ -127,12 +125,11 @@ fn is_zero(number: &u64) -> bool {
 /// The cost of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Cost {
     /// Tokens of prompts and answers.
     pub tokens: u64,
     /// Millionths of the currency that the prices use.
-    pub micros: u64,
+    pub(crate) micros: u64,
 }
 
 impl Cost {
@@ -142,7 +139,7 @@ impl Cost {
     }
 
     /// Whether both are zero.
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -172,7 +169,7 @@ impl Cleared {
     }
 
     /// Whether the clear hides a message from the context.
-    pub fn hides(&self, stored: &StoredMessage) -> bool {
+    pub(crate) fn hides(&self, stored: &StoredMessage) -> bool {
         let message = &stored.message;
         stored.seq <= self.seq || (message.is_imported() && message.timestamp <= self.at)
     }
@@ -223,7 +220,7 @@ impl Profile {
     }
 
     /// Returns pruned messages to the context.
-    pub fn unprune(&mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) {
+    pub(crate) fn unprune(&mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) {
         self.pruned = self.pruned.without(&seqs.into_iter().collect());
     }
 
@@ -387,23 +384,11 @@ impl Profile {
     }
 }
 
-impl fmt::Debug for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Profile")
-            .field("rev", &self.rev)
-            .field("retention", &self.retention)
-            .field("rolling_window", &self.rolling_window)
-            .field("window_seconds", &self.window_seconds)
-            .field("cleared", &self.cleared)
-            .field("pruned", &self.pruned.count())
-            .field("summaries", &self.summaries.len())
-            .field("snapshots", &self.snapshots.len())
-            .field("artifacts", &self.artifacts.len())
-            .field("assigned_persona", &self.assigned_persona)
-            .field("presets", &self.presets.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Profile as it:
+    rev, retention, rolling_window, window_seconds, cleared, pruned = it.pruned.count(),
+    summaries = it.summaries.len(), snapshots = it.snapshots.len(),
+    artifacts = it.artifacts.len(), assigned_persona, presets = it.presets.len()
+);
 
 impl Profile {
     /// These settings as a host has `changed` them. What is not for a host to say stays as it is.

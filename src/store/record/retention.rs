@@ -16,6 +16,7 @@ use crate::store::record::name::RecordName;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
+#[must_use]
 pub struct Retention {
     /// The most messages. The window keeps whole exchanges, so it may hold fewer. `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,13 +31,11 @@ impl Retention {
     pub const FOREVER: Self = Self { max_messages: None, ttl_seconds: None };
 
     /// Limits the number of messages; 0 means no limit.
-    #[must_use]
     pub fn max_messages(self, messages: u32) -> Self {
         Self { max_messages: NonZeroU32::new(messages), ..self }
     }
 
     /// Limits the time after the last message, in seconds; 0 means forever.
-    #[must_use]
     pub fn ttl_seconds(self, seconds: u64) -> Self {
         Self { ttl_seconds: NonZeroU64::new(seconds), ..self }
     }

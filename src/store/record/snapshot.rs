@@ -2,8 +2,6 @@
 //! newest revisions, so that a backup cannot bring back a deleted snapshot or an older revision with forgotten
 //! messages.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
@@ -23,7 +21,6 @@ const REMOVED_SUMMARY: &str = "(summary removed with the forgotten messages)";
 /// A saved window of a conversation. `Debug` shows no words, and dropping it wipes them.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Snapshot {
     /// The id, a UUID.
     pub id: String,
@@ -156,15 +153,7 @@ impl Snapshot {
     }
 }
 
-impl fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
-            .field("id", &self.id)
-            .field("saved_at", &self.saved_at)
-            .field("messages", &self.messages.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Snapshot as it: id, saved_at, messages = it.messages.len());
 
 impl Drop for Snapshot {
     fn drop(&mut self) {

@@ -9,7 +9,6 @@ use crate::store::record::seq_set::SeqSet;
 
 /// How far a conversation goes at some moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct StoreState {
     /// The highest number ever given; 0 if there is none. A number is never given twice.
     pub last_seq: u64,

@@ -1,6 +1,5 @@
 //! Summaries, which replace a conversation's older messages in prompts.
 
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -15,7 +14,6 @@ use crate::store::record::seq_set::SeqSet;
 /// and dropping it wipes them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     thread: Option<String>,
@@ -81,14 +79,7 @@ impl Summary {
     }
 }
 
-impl fmt::Debug for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Summary")
-            .field("at", &self.at)
-            .field("messages", &self.messages())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Summary as it: at, messages = it.messages());
 
 impl Drop for Summary {
     fn drop(&mut self) {

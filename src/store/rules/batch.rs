@@ -1,6 +1,5 @@
 //! One change of a conversation.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use crate::store::record::store_state::StoreState;
 
 /// One change of a conversation: documents, then messages, then deletions. `Debug` shows no words.
 #[derive(Clone, Default)]
+#[must_use]
 pub struct Batch {
     expected: u64,
     documents: Vec<(DocumentId, Option<Zeroizing<Vec<u8>>>)>,
@@ -27,29 +27,25 @@ impl Batch {
     }
 
     /// Adds a document, which replaces the one before.
-    #[must_use]
     pub fn write(mut self, id: impl Into<DocumentId>, bytes: Zeroizing<Vec<u8>>) -> Self {
         self.documents.push((id.into(), Some(bytes)));
         self
     }
 
     /// Adds the deletion of a document.
-    #[must_use]
     pub fn remove(mut self, id: impl Into<DocumentId>) -> Self {
         self.documents.push((id.into(), None));
         self
     }
 
     /// Adds messages. Their numbers follow the state's last number without a gap.
-    #[must_use]
     pub fn append(mut self, messages: impl IntoIterator<Item = Arc<StoredMessage>>) -> Self {
         self.messages.extend(messages);
         self
     }
 
     /// Adds the deletion of the messages with these numbers, for ever.
-    #[must_use]
-    pub fn delete(mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) -> Self {
+    pub(crate) fn delete(mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) -> Self {
         self.deletions.extend(seqs.into_iter());
         self
     }
@@ -79,13 +75,7 @@ impl Batch {
     }
 }
 
-impl fmt::Debug for Batch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch")
-            .field("expected", &self.expected)
-            .field("documents", &self.documents.iter().map(|(id, _)| id).collect::<Vec<_>>())
-            .field("messages", &self.messages.len())
-            .field("deletions", &self.deletions.count())
-            .finish()
-    }
-}
+debug_shows!(Batch as it:
+    expected, documents = it.documents.iter().map(|(id, _)| id).collect::<Vec<_>>(),
+    messages = it.messages.len(), deletions = it.deletions.count()
+);

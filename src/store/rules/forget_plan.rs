@@ -24,7 +24,6 @@ pub(crate) enum ForgetRequest {
 
 /// What forgetting would delete, computed in advance. Numbers are sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ForgetPlan {
     /// The requested messages.
     pub messages: Vec<u64>,

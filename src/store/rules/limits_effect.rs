@@ -29,7 +29,6 @@ impl AffectedMessages {
 
 /// The effect of new limits on a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct LimitsEffect {
     /// Visible messages that would be hidden at once. Later appends and clean-ups delete them.
     pub hides: AffectedMessages,

@@ -26,6 +26,7 @@ pub(crate) struct RestoreJob {
 /// Which messages of a snapshot to restore, and into which threads. The default restores all, each into its own
 /// thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[must_use]
 pub struct RestoreThreads {
     only: Option<String>,
     into: Target,
@@ -40,13 +41,11 @@ enum Target {
 
 impl RestoreThreads {
     /// Restores only messages of this thread.
-    #[must_use]
     pub fn only(self, thread: impl Into<String>) -> Self {
         Self { only: Some(thread.into()), ..self }
     }
 
     /// Restores everything into one thread; `None` stands for messages without a thread.
-    #[must_use]
     pub(crate) fn all_into(self, thread: Option<String>) -> Self {
         Self { into: Target::Thread(thread), ..self }
     }

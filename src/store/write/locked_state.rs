@@ -125,7 +125,7 @@ pub(crate) fn hidden(folder: &Folder, tail: &Tail, horizon: Horizon) -> Result<S
         Horizon::Expired => SeqSet::default(),
         Horizon::From { .. } | Horizon::Nothing => {
             let mut shown = tail.shown_seqs(folder, horizon)?;
-            shown.extend(tail.damaged_seqs());
+            shown.extend(tail.skipped.iter().filter_map(Finding::numbers));
             shown.without(&SeqSet::up_to(tail.profile.expired))
         }
     };

@@ -1,7 +1,5 @@
 //! A message on its way to other devices.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -74,12 +72,4 @@ fn unmark(message: &mut ChatMessage) -> bool {
     true
 }
 
-impl fmt::Debug for SharedMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedMessage")
-            .field("origin", &self.origin)
-            .field("at", &self.at)
-            .field("copy_of", &self.copy_of)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(SharedMessage: origin, at, copy_of);

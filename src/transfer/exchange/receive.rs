@@ -1,7 +1,6 @@
 //! Stores what other devices have.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -29,7 +28,6 @@ pub struct Incoming {
 
 /// What became of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Received {
     /// The number of messages that were stored.
     pub taken: usize,
@@ -40,7 +38,7 @@ pub struct Received {
     /// The number of messages that were here and are forgotten now.
     pub removed: usize,
     /// The number of messages that no store takes, because their record would be too long.
-    pub refused: usize,
+    pub(crate) refused: usize,
     /// Settings that cannot be applied: a newer program's, or those that are outside their limits.
     pub left_out: BTreeSet<String>,
     /// Snapshots of which messages are neither here nor forgotten. They were not saved: receive them again once these have
@@ -153,13 +151,7 @@ impl Arrival for SharedMessage {
     }
 }
 
-impl fmt::Debug for Incoming {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Incoming")
-            .field("forgotten", &self.forgotten.len())
-            .field("messages", &self.messages.len())
-            .field("settings", &self.settings.len())
-            .field("snapshots", &self.snapshots.len())
-            .finish()
-    }
-}
+debug_shows!(Incoming as it:
+    forgotten = it.forgotten.len(), messages = it.messages.len(), settings = it.settings.len(),
+    snapshots = it.snapshots.len()
+);

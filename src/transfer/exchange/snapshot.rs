@@ -1,7 +1,6 @@
 //! Snapshots on their way to other devices: what they say beside their messages, and which messages those are.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,16 +18,16 @@ use crate::transfer::import::known::Known;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SharedSnapshot {
     /// When it was saved.
-    pub saved_at: Timestamp,
+    pub(crate) saved_at: Timestamp,
     /// The user's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The model's summary.
     pub summary: String,
     /// The start of the window.
-    pub window_start: Timestamp,
+    pub(crate) window_start: Timestamp,
     /// The end of the window.
-    pub window_end: Timestamp,
+    pub(crate) window_end: Timestamp,
     /// The messages, in conversation order.
     pub messages: Vec<Origin>,
 }
@@ -148,14 +147,7 @@ impl Exchange {
     }
 }
 
-impl fmt::Debug for SharedSnapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedSnapshot")
-            .field("saved_at", &self.saved_at)
-            .field("messages", &self.messages.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(SharedSnapshot as it: saved_at, messages = it.messages.len());
 
 impl Drop for SharedSnapshot {
     fn drop(&mut self) {

@@ -1,7 +1,5 @@
 //! The key of a space, which seals what its devices leave for each other in a place that they do not trust.
 
-use std::fmt;
-
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -111,8 +109,4 @@ fn associated<'a>(kind: ObjectKind, scope: &'a [&'a str], name: &'a str) -> Asso
     AssociatedData::of(kind.kind(), scope, name)
 }
 
-impl fmt::Debug for SpaceKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpaceKey").field("space", &self.space).finish_non_exhaustive()
-    }
-}
+debug_shows!(SpaceKey: space);

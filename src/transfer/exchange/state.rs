@@ -1,6 +1,5 @@
 //! What the process that syncs keeps between its runs, and the lock that makes it the only one.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,8 +89,4 @@ pub async fn try_lock(root: &FileConversationStore, sharing: Sharing) -> Result<
     .await
 }
 
-impl fmt::Debug for SyncLock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SyncLock").finish_non_exhaustive()
-    }
-}
+debug_shows!(SyncLock);

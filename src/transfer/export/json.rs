@@ -13,12 +13,9 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::folder::artifact_files;
-use crate::store::folder::document;
-use crate::store::folder::snapshot_files;
+use crate::store::folder::{artifact_files, document, snapshot_files};
 use crate::store::read::reader::Reader;
-use crate::store::read::record_dump;
-use crate::store::read::record_dump::{Body, Part, Record};
+use crate::store::read::record_dump::{self, Body, Part, Record};
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
 use crate::store::record::encoding::to_json;

@@ -1,7 +1,6 @@
 //! Artifacts of another system: large data beside a conversation's messages.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::io::Read;
 
 use sha2::{Digest, Sha256};
@@ -19,7 +18,6 @@ use crate::transfer::import::{Refusal, RefusalReason};
 const PIECE: usize = 1 << 16;
 
 /// An artifact as another system has it. Its contents are read while it is added, and never held whole.
-#[non_exhaustive]
 pub struct ImportedArtifact {
     /// Its name, kind and metadata.
     pub artifact: NewArtifact,
@@ -88,11 +86,7 @@ impl ImportedArtifact {
     }
 }
 
-impl fmt::Debug for ImportedArtifact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ImportedArtifact").field("file", &self.file).finish_non_exhaustive()
-    }
-}
+debug_shows!(ImportedArtifact: file);
 
 /// Counts the artifacts that an import would add, and refuses those that cannot be read.
 pub(super) async fn look(

@@ -33,6 +33,7 @@ const LONGEST_LINE: usize = 4096;
 
 /// A file that an [`Exporter`](crate::transfer::export::Exporter) has written, as JSON or sealed. It is opened read-only.
 #[derive(Debug)]
+#[must_use]
 pub struct Backup {
     path: PathBuf,
     keys: Vec<Arc<EncryptionKey>>,
@@ -46,7 +47,6 @@ impl Backup {
     }
 
     /// Adds a key that may open a sealed file. A passphrase costs some tenths of a second.
-    #[must_use]
     pub fn key(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
         self.keys.push(key.into());
         self
@@ -55,7 +55,6 @@ impl Backup {
     /// Applies the limits of the exported conversations here too: how much is kept, for how long, and how far back a
     /// rolling window reaches. Messages that are here and exceed them are hidden at once, and deleted with the next
     /// append. Without this, only a conversation that was never written to gets the limits.
-    #[must_use]
     pub fn with_limits(mut self, with_limits: bool) -> Self {
         self.with_limits = with_limits;
         self

@@ -6,11 +6,9 @@ use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::read::reader::Reader;
 use crate::store::{ConversationStore, FileConversationStore, Progress, Retention};
-use crate::transfer::import::artifact;
-use crate::transfer::import::artifact::ImportedArtifact;
+use crate::transfer::import::artifact::{self, ImportedArtifact};
 use crate::transfer::import::cleared::{self, ClearedMessages};
-use crate::transfer::import::snapshot;
-use crate::transfer::import::snapshot::ImportedSnapshot;
+use crate::transfer::import::snapshot::{self, ImportedSnapshot};
 use crate::transfer::import::{
     ImportReport, ImportedFacts, ImportedLimits, ImportedMessages, ImportedPresets, LeftOut,
     PassedOver, Refusal,
@@ -81,7 +79,6 @@ impl ImportedConversations {
 
 /// One conversation of another system.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct ImportedConversation {
     /// The scope under which it is stored.
     pub scope: Scope,

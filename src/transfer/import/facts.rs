@@ -1,7 +1,6 @@
 //! Title, notes, costs and persona of another system's conversation.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use jiff::Timestamp;
 use zeroize::Zeroize;
@@ -67,17 +66,9 @@ impl ImportedFacts {
     }
 }
 
-impl fmt::Debug for ImportedFacts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ImportedFacts")
-            .field("file", &self.file)
-            .field("created_at", &self.created_at)
-            .field("tags", &self.tags.len())
-            .field("metadata", &self.metadata.len())
-            .field("assigned_persona", &self.assigned_persona)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(ImportedFacts as it:
+    file, created_at, tags = it.tags.len(), metadata = it.metadata.len(), assigned_persona
+);
 
 impl Drop for ImportedFacts {
     fn drop(&mut self) {

@@ -6,8 +6,7 @@ use std::ops::RangeInclusive;
 use crate::error::Result;
 use crate::store::FileConversationStore;
 use crate::store::read::origin_index::OriginIndex;
-use crate::store::record::import_digest::ImportTombstones;
-use crate::store::record::import_digest::Origin;
+use crate::store::record::import_digest::{ImportTombstones, Origin};
 use crate::store::record::name::RecordName;
 use crate::store::write::import_tombstones;
 

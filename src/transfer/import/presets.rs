@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::folder::settings;
-use crate::store::record::persona;
-use crate::store::record::persona::{MOST_PRESETS, Preset};
+use crate::store::record::persona::{self, MOST_PRESETS, Preset};
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 use crate::transfer::import::{Refusal, RefusalReason};
 

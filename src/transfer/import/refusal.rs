@@ -1,7 +1,6 @@
 //! Why a file or record was not imported.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use crate::error::Error;
 

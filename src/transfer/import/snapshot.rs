@@ -16,10 +16,9 @@ use crate::transfer::import::known::Known;
 
 /// A snapshot of another system.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct ImportedSnapshot {
     /// The snapshot without its messages. They are added when their sequence numbers are known.
-    pub snapshot: Snapshot,
+    pub(crate) snapshot: Snapshot,
     /// The file or record it was read from.
     pub file: String,
     origins: HashSet<Origin>,

@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use clap::CommandFactory;
@@ -16,8 +15,7 @@ use clap_complete::{CompleteEnv, CompletionCandidate};
 use sottovoce::admin::{StoreKey, scopes as scopes_of, store_keys};
 use sottovoce::{Config, ConversationStore, EncryptionKey, Scope, SystemClock};
 
-use crate::cli::Cli;
-use crate::cli::whose;
+use crate::cli::{Cli, whose};
 
 /// The environment variable by which a shell's script asks; its value is the shell's name.
 const VARIABLE: &str = "SOTTOVOCE_COMPLETE";

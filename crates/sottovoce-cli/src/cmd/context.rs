@@ -11,10 +11,9 @@ use sottovoce::{
     ChatRole, Conversation, ConversationStore, Error, FileConversationStore, StoredMessage,
 };
 
-use crate::cmd::artifact;
 use crate::cmd::artifact::contents::{self, Bytes, parse_bytes};
 use crate::cmd::named::{self, shown};
-use crate::cmd::{clear, compact, export, prune, snapshot, stats};
+use crate::cmd::{artifact, clear, compact, export, prune, snapshot, stats};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, DIM};
 use crate::session::Session;

@@ -11,9 +11,8 @@ use sottovoce::import::Backup;
 use crate::cmd::import::import_backup;
 use crate::cmd::key::{read, wrong};
 use crate::exit::{Failure, Outcome};
-use crate::output;
-use crate::secret;
 use crate::session::Session;
+use crate::{output, secret};
 
 const HELP: &str = "\
 Examples:

@@ -32,7 +32,7 @@ pub(crate) async fn conversations(session: &Session) -> Result<Arc<OpenConversat
     #[cfg(not(feature = "share"))]
     unshared::warn_if_shared(&conversations).await?;
     #[cfg(feature = "share")]
-    crate::cmd::share::team::artifacts::fetch_for(&conversations);
+    conversations.set_artifact_source(crate::cmd::share::team::artifacts::source(&conversations));
     Ok(conversations)
 }
 

@@ -11,7 +11,7 @@ use crate::link;
 use crate::room::Here;
 
 pub(crate) async fn begin(here: Here) -> Result<Redirect, Failure> {
-    here.app.house.make_key()?;
+    here.app.house.config().make_key_file()?;
     Ok(Redirect::to("/timeline/default"))
 }
 

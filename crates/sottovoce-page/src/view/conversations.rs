@@ -16,9 +16,8 @@ use crate::failure::Failure;
 use crate::html::{
     BESIDE, Place, ROOM, Shell, counted, cut, duration, fitting, moment, name, one_line, size,
 };
-use crate::later;
-use crate::link;
 use crate::room::{Here, look_at};
+use crate::{later, link};
 
 /// The most conversations on one page, and the most tags of one.
 const SHOWN: usize = 60;
@@ -29,15 +28,12 @@ const FOUND_BY: usize = 600;
 const LONGEST: usize = 2000;
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 pub(crate) struct Asked {
-    #[serde(default)]
     q: String,
-    #[serde(default)]
     tag: String,
-    #[serde(default)]
     kind: String,
     /// How many of the latest are left out, because an earlier page has them.
-    #[serde(default)]
     after: String,
 }
 

@@ -17,9 +17,8 @@ use crate::html::{
     BESIDE, Marks, Place, ROOM, Shell, article, counted, date, fitting, layout, local, moment,
     name, one_line,
 };
-use crate::later;
-use crate::link;
 use crate::room::Room;
+use crate::{later, link};
 use selection::{Selected, Selection, speakers};
 
 /// How many messages the announcement shows. The rest is counted.

@@ -10,9 +10,8 @@ use sottovoce::context::recall::{RecallHit, RecallQuery, best_of};
 use crate::english as en;
 use crate::failure::Failure;
 use crate::html::{Marks, Place, ROOM, Shell, article, counted, date, fitting, local, name};
-use crate::later;
-use crate::link;
 use crate::room::{Here, Room};
+use crate::{later, link};
 
 /// The most messages under one heading.
 const EACH: usize = 12;

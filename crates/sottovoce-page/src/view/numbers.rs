@@ -9,9 +9,8 @@ use crate::deed::{Day, Tally};
 use crate::english as en;
 use crate::failure::Failure;
 use crate::html::{Bar, Place, ROOM, Shell, bars, counted, fitting, layout, line, name, one_line};
-use crate::later;
-use crate::link;
 use crate::room::{Here, Room, look_at};
+use crate::{later, link};
 
 /// How many days a chart shows.
 const DAYS: i64 = 30;

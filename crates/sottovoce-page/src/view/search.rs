@@ -14,9 +14,8 @@ use crate::failure::Failure;
 use crate::html::{
     BESIDE, Marks, Place, ROOM, Shell, article, counted, date, fitting, local, name, one_line,
 };
-use crate::later;
-use crate::link;
 use crate::room::{Here, Room};
+use crate::{later, link};
 
 /// The most hits on the page.
 const SHOWN: usize = 40;
@@ -24,19 +23,14 @@ const SHOWN: usize = 40;
 const LONGEST: usize = 2000;
 
 #[derive(Deserialize, Default, Clone)]
+#[serde(default)]
 pub(crate) struct Asked {
-    #[serde(default)]
     q: String,
     /// The conversation; empty for all of them.
-    #[serde(default)]
     of: String,
-    #[serde(default)]
     from: String,
-    #[serde(default)]
     speaker: String,
-    #[serde(default)]
     since: String,
-    #[serde(default)]
     until: String,
 }
 

@@ -19,9 +19,8 @@ use crate::deed::LastTurn;
 use crate::english as en;
 use crate::failure::Failure;
 use crate::html::{BESIDE, Place, ROOM, Shell, beginning, counted, cut, fitting, layout, one_line};
-use crate::later;
-use crate::link;
 use crate::room::Room;
+use crate::{later, link};
 
 /// The most bytes of a message that are shown, of the system prompt, and of what was typed.
 const SHOWN: usize = 280;

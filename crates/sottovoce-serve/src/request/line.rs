@@ -1,6 +1,5 @@
 //! What a request says: its system prompt and its messages, and where their texts stand in its body.
 
-use std::fmt;
 use std::ops::Range;
 
 use sottovoce::{ChatRole, ToolCall};
@@ -77,8 +76,4 @@ impl ChatRequest {
     }
 }
 
-impl fmt::Debug for ChatRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatRequest").field("lines", &self.lines.len()).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(ChatRequest as it: lines = it.lines.len());

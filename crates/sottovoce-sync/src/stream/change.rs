@@ -1,7 +1,6 @@
 //! Changes of a conversation, as segments contain them
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -109,14 +108,6 @@ impl Batch {
     }
 }
 
-impl fmt::Debug for Batch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch")
-            .field("k", &self.k)
-            .field("scope", &self.scope)
-            .field("gone", &self.gone.len())
-            .field("set", &self.set.len())
-            .field("said", &self.said.len())
-            .finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Batch as it:
+    k, scope, gone = it.gone.len(), set = it.set.len(), said = it.said.len()
+);

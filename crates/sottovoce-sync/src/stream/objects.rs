@@ -1,7 +1,6 @@
 //! The sealed objects of a space at its remote
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -228,8 +227,4 @@ fn unwritable(_: serde_json::Error) -> SyncError {
     SyncError::State { reason: "a value cannot be written as JSON" }
 }
 
-impl fmt::Debug for Objects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Objects").field("space", &self.space).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Objects: space);

@@ -264,7 +264,9 @@ impl ToSql for Value {
 fn failed(error: tokio_postgres::Error) -> Error {
     let Some(code) = error.code() else {
         if error.is_closed()
-            || error.as_db_error().is_none() && std::error::Error::source(&error).is_some_and(is_io)
+            || error.as_db_error().is_none()
+                && std::error::Error::source(&error)
+                    .is_some_and(|source| source.is::<std::io::Error>())
         {
             return Error::Unavailable;
         }
@@ -282,10 +284,6 @@ fn failed(error: tokio_postgres::Error) -> Error {
         Some("53") => Error::Busy,
         _ => Error::Database { code: code.code().to_owned() },
     }
-}
-
-fn is_io(source: &(dyn std::error::Error + 'static)) -> bool {
-    source.is::<std::io::Error>()
 }
 
 /// Whether a transaction was undone for the sake of another one: a deadlock, or a change that it did not see.

@@ -1,7 +1,5 @@
 //! What a record says, sealed for the members of a conversation
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::exchange::{ObjectKind, Origin, SharedMessage, SpaceKey};
@@ -66,14 +64,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl fmt::Debug for Contents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Contents")
-            .field("writer", &self.writer)
-            .field("n", &self.n)
-            .finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Contents: writer, n);
 
 /// The keys of a conversation, or of a team's names. The newest seals, any opens, and the oldest names messages.
 pub(crate) struct Keys {

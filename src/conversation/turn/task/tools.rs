@@ -6,8 +6,7 @@ use crate::conversation::MemoryTools;
 use crate::conversation::memory::tools::{ToolOutput, ToolScope};
 use crate::conversation::turn::answer::{AnswerEvent, TurnEvent};
 use crate::error::Result;
-use crate::message::texts;
-use crate::message::{ChatRole, TOOL};
+use crate::message::{ChatRole, TOOL, texts};
 use crate::model::ModelLimits;
 use crate::prompt::Utterance;
 

@@ -1,6 +1,5 @@
 //! Lists which keys a store uses.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -93,9 +92,4 @@ impl StoreKey {
     }
 }
 
-impl fmt::Debug for StoreKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("StoreKey");
-        shown.field("id", &self.entry.kid).field("is_held", &self.is_held()).finish_non_exhaustive()
-    }
-}
+debug_shows!(StoreKey as it: id = it.entry.kid, is_held = it.is_held());

@@ -139,10 +139,6 @@ impl<'a> PackLines<'a> {
         Error::io("read the pack", &self.pack.path, error)
     }
 
-    fn skip_line(&mut self) -> Result<()> {
-        self.skip_line_within(u64::MAX).map(drop)
-    }
-
     /// Skips the rest of a line, at most `limit` bytes. Returns whether the line ended within them.
     fn skip_line_within(&mut self, limit: u64) -> Result<bool> {
         let skipped =
@@ -170,7 +166,7 @@ impl<'a> PackLines<'a> {
             return Ok(false);
         }
         if bytes.len() as u64 == LONGEST && !bytes.ends_with(b"\n") {
-            self.skip_line()?;
+            self.skip_line_within(u64::MAX)?;
             bytes.clear();
         }
         *line = Line::new(start, self.at - start, bytes);

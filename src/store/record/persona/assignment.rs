@@ -1,7 +1,5 @@
 //! A persona as it is assigned to a conversation, with its expiry.
 
-use std::fmt;
-
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +8,6 @@ use crate::store::record::persona::Persona;
 /// The persona of one conversation, the preset that it was made from, and its expiry. `Debug` shows no text.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
 pub struct AssignedPersona {
     /// The persona.
     pub persona: Persona,
@@ -52,14 +49,4 @@ impl AssignedPersona {
     }
 }
 
-impl fmt::Debug for AssignedPersona {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AssignedPersona")
-            .field("persona", &self.persona)
-            .field("preset", &self.preset)
-            .field("updated_at", &self.updated_at)
-            .field("extended_to", &self.extended_to)
-            .field("deleted_at", &self.deleted_at)
-            .finish()
-    }
-}
+debug_shows!(AssignedPersona: persona, preset, updated_at, extended_to, deleted_at);

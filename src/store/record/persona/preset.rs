@@ -1,7 +1,6 @@
 //! Presets: templates of personas, six built-in ones and the user's own.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -184,15 +183,7 @@ pub(crate) fn in_force(changed: &BTreeMap<String, Preset>) -> Vec<Preset> {
     built_in.chain(made).collect()
 }
 
-impl fmt::Debug for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Preset")
-            .field("id", &self.id)
-            .field("persona", &self.persona)
-            .field("is_active", &self.is_active)
-            .finish_non_exhaustive()
-    }
-}
+debug_shows!(Preset: id, persona, is_active);
 
 #[cfg(test)]
 mod tests {

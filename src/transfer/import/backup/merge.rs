@@ -18,8 +18,7 @@ use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::settings::{self, Head};
 use crate::transfer::import::cleared::{self, ClearedMessages};
 use crate::transfer::import::known::Known;
-use crate::transfer::import::snapshot;
-use crate::transfer::import::snapshot::ImportedSnapshot;
+use crate::transfer::import::snapshot::{self, ImportedSnapshot};
 use crate::transfer::import::{
     ImportReport, ImportedMessage, ImportedMessages, LeftOut, Refusal, RefusalReason,
 };
@@ -59,7 +58,7 @@ pub(super) struct Merge {
     hidden: Vec<u64>,
     /// The origin of each message of the export, if some may be copies of others.
     origins: Option<HashMap<u64, Origin>>,
-    snapshots: Vec<Snapshot>,
+    pub(super) snapshots: Vec<Snapshot>,
 }
 
 impl Merge {
@@ -250,11 +249,6 @@ impl Merge {
             let original = imported.message.restored_from().map(|(_, number)| number);
             imported.copy_of = original.and_then(|number| origins.get(&number).copied());
         }
-    }
-
-    /// Holds a snapshot back until its messages have their new numbers.
-    pub(super) fn keep_snapshot(&mut self, snapshot: Snapshot) {
-        self.snapshots.push(snapshot);
     }
 
     /// Saves the snapshots that were held back, and returns how many.

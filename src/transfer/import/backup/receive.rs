@@ -218,7 +218,7 @@ impl Receiver {
                     Err(error) => return Err(error),
                 }
             }
-            Some(merge) if !is_lost => merge.keep_snapshot(snapshot),
+            Some(merge) if !is_lost => merge.snapshots.push(snapshot),
             _ => {
                 current.store.writer().blocking_lock().restore_snapshot(&snapshot)?;
                 current.snapshots += 1;

@@ -6,7 +6,6 @@ use clap::{CommandFactory, Parser, Subcommand};
 use sottovoce::persona::{NewPersonaConversation, Persona, PersonaChange, PersonaFailure, Preset};
 use sottovoce::{Error, Scope, with_causes};
 
-use crate::advice;
 use crate::cli::whose;
 use crate::cmd::GROUPS;
 use crate::cmd::chat::Chat;
@@ -14,7 +13,7 @@ use crate::cmd::chat::lines::Line;
 use crate::cmd::context::{Action, Open};
 use crate::cmd::named::{ListArgs, list_contexts};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output;
+use crate::{advice, output};
 
 /// How many slips of the finger a command is still recognised with.
 const SLIPS: usize = 2;

@@ -25,11 +25,6 @@ pub(super) fn row(report: &SyncReport) -> Object {
     )
 }
 
-/// Whether a sync has changed anything or found a problem.
-pub(super) fn is_worth_telling(report: &SyncReport) -> bool {
-    *report != SyncReport::default()
-}
-
 /// Runs a sync with its progress, until it is done or interrupted.
 pub(super) async fn attended(
     bar: &ProgressBar,
@@ -134,7 +129,7 @@ pub(super) async fn watch(
             () = &mut syncing => return Ok(Exit::Done),
         };
         match result {
-            Ok(report) if is_worth_telling(&report) => {
+            Ok(report) if report != SyncReport::default() => {
                 show(session, &report)?;
             }
             Err(error) if is_first && !error.is_transient() => return Err(error.into()),

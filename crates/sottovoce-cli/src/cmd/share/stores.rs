@@ -1,7 +1,6 @@
 //! The conversations of the store as syncing opens them.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -61,8 +60,4 @@ impl Stores {
     }
 }
 
-impl fmt::Debug for Stores {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stores").field("open", &self.lock().len()).finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(Stores as it: open = it.lock().len());

@@ -12,15 +12,13 @@ use crate::failure::Failure;
 use crate::html::download;
 use crate::room::Room;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 pub(crate) struct Asked {
     /// The number of a message.
-    #[serde(default)]
     n: u64,
-    #[serde(default)]
     what: What,
     /// The thread of a summary; empty for messages that are in none.
-    #[serde(default)]
     thread: String,
 }
 

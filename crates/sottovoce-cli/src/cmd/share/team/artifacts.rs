@@ -1,6 +1,5 @@
 //! Artifacts that members have added come from the server when somebody opens them.
 
-use std::fmt;
 use std::io;
 use std::sync::{Arc, Weak};
 
@@ -12,11 +11,6 @@ use sottovoce_sync::SyncError;
 use sottovoce_team::{FetchedArtifact, TeamError};
 
 use crate::cmd::share::team::of;
-
-/// Has stores that are opened from now on fetch the artifacts of members.
-pub(crate) fn fetch_for(conversations: &Arc<OpenConversations>) {
-    conversations.set_artifact_source(source(conversations));
-}
 
 /// Fetches the artifacts of members, as long as these conversations are there.
 pub(crate) fn source(conversations: &Arc<OpenConversations>) -> Arc<dyn ArtifactSource> {
@@ -41,8 +35,4 @@ impl ArtifactSource for TeamArtifacts {
     }
 }
 
-impl fmt::Debug for TeamArtifacts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TeamArtifacts").finish_non_exhaustive()
-    }
-}
+sottovoce::debug_shows!(TeamArtifacts);
