@@ -12,7 +12,9 @@ use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroize;
 
-pub use source::{CAME_FROM, RecallSources, Source};
+#[cfg(feature = "recall")]
+pub use source::RecallSources;
+pub use source::{CAME_FROM, Source};
 
 use crate::error::{Error, Result};
 

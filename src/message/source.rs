@@ -43,6 +43,11 @@ pub enum Source {
 }
 
 /// Whose words recall brings into prompts by itself.
+#[cfg(any(feature = "config", feature = "recall"))]
+#[cfg_attr(
+    not(feature = "recall"),
+    expect(unreachable_pub, reason = "a setting is read without it")
+)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
