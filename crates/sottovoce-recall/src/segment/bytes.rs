@@ -16,7 +16,7 @@ const MAGIC: &[u8; 4] = b"SVRI";
 /// Raised when the same turns would give other bytes.
 const ALGORITHM: u16 = 3;
 /// Raised when the stop words or the encoder change.
-pub(super) const DATA: u16 = 5;
+pub(super) const DATA: u16 = 6;
 /// Bytes of the longest word or name.
 const LONGEST_STRING: u64 = 1024;
 
