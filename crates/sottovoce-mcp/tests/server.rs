@@ -370,7 +370,10 @@ async fn a_clients_own_model_is_asked_if_preferred_and_gets_the_persona() {
     let plain = json!({ "contextId": "Mira", "message": "Hm?", "maintainPersonality": false });
     let answer = done(&talk, "context-chat", plain).await;
     let told: Value = serde_json::from_str(answer["response"].as_str().unwrap()).unwrap();
-    assert!(told["system"].as_str().unwrap().starts_with("You are Mira.\n\nWhat was said"), "{told}");
+    assert!(
+        told["system"].as_str().unwrap().starts_with("You are Mira.\n\nWhat was said"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
