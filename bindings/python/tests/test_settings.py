@@ -27,9 +27,9 @@ def test_arguments_override_the_environment_and_the_file(options, home, monkeypa
     named.write_text('{"LanguageModel": {"SystemPrompt": "From the file."}, "Context": {"LastN": 3}}')
     with sottovoce.Store(config=named, **options, system_prompt=None) as store:
         assert store.folder == options["storage_root"]
-        assert store.conversation().hear("x").messages[0]["content"] == "From the environment."
+        assert store.conversation().hear("x").messages[0]["content"].split("\n\n")[0] == "From the environment."
     with sottovoce.Store(config=named, **options, system_prompt="From an argument.") as store:
-        assert store.conversation().hear("x").messages[0]["content"] == "From an argument."
+        assert store.conversation().hear("x").messages[0]["content"].split("\n\n")[0] == "From an argument."
 
 
 @pytest.mark.parametrize("key", [{"encryption_key": "a long secret for this test"}, {"passphrase": "correct horse battery"}])
@@ -65,7 +65,7 @@ def test_a_file_in_the_current_folder_does_not_decide_where_words_go(options, tm
 def test_the_environment_is_pythons(options, monkeypatch):
     monkeypatch.setenv("SOTTOVOCE__LANGUAGEMODEL__SYSTEMPROMPT", "Grüße")
     with sottovoce.Store(**options) as store:
-        assert store.conversation().hear("x").messages[0]["content"] == "Grüße"
+        assert store.conversation().hear("x").messages[0]["content"].split("\n\n")[0] == "Grüße"
     assert os.environ["SOTTOVOCE__LANGUAGEMODEL__SYSTEMPROMPT"] == "Grüße"
 
 
