@@ -8,6 +8,8 @@ mod persona_history;
 mod prune;
 #[cfg(feature = "recall")]
 pub mod recall;
+#[cfg(any(feature = "config", feature = "recall"))]
+pub(crate) mod recall_sources;
 mod retrieval;
 pub(crate) mod rolling_window;
 pub(crate) mod tokens;

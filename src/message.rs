@@ -1,5 +1,6 @@
 //! Messages: what was said, by whom and when.
 
+pub(crate) mod hidden;
 pub(crate) mod quote;
 pub(crate) mod redact;
 pub(crate) mod source;
@@ -12,8 +13,6 @@ use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroize;
 
-#[cfg(feature = "recall")]
-pub use source::RecallSources;
 pub use source::{CAME_FROM, Source};
 
 use crate::error::{Error, Result};

@@ -10,8 +10,8 @@ use super::key::{Default, Key, Kind, key, open};
 use super::setting::Secret;
 #[cfg(feature = "recall")]
 use crate::context::recall::{Recall, RecallContextProvider, ScoreFloor};
+use crate::context::recall_sources::RecallSources;
 use crate::crypto::PLACEHOLDER_KEY;
-use crate::message::source::RecallSources;
 use crate::message::texts::SYSTEM_PROMPT;
 
 /// Every known setting, in the order of the documentation.

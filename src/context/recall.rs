@@ -15,7 +15,7 @@ mod select;
 mod text;
 mod understand;
 
-pub use crate::message::RecallSources;
+pub use super::recall_sources::RecallSources;
 pub use index::Recall;
 pub use lookup::{Found, FoundMessage, Lookup, Passage, Stage};
 pub use provider::RecallContextProvider;

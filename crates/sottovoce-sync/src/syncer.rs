@@ -231,19 +231,18 @@ impl Syncer {
     pub async fn select(&self, selection: Selection) -> SyncResult<()> {
         let (root, mut state, _lock) = self.state_to_change().await?;
         if state.selection != selection {
-            // Nobody here may have what others said in them before, and published somewhere else.
             let mut lasts = self.home.lasts(&selection).await?;
-            lasts.retain(|name, _| {
-                name.parse().is_ok_and(|scope| !state.selection.includes(&scope))
-            });
-            state.begun.get_or_insert_default().extend(lasts);
-            state.selection = selection;
-            if !state.own.kept.is_empty() {
-                let lasts = self.home.lasts(&state.selection).await?;
+            let before = std::mem::replace(&mut state.selection, selection);
+            if state.own.kept.is_empty() {
+                // Nobody here may have what others said in them before, and published somewhere else.
+                lasts.retain(|name, _| name.parse().is_ok_and(|scope| !before.includes(&scope)));
+                state.begun.get_or_insert_default().extend(lasts);
+                // What others said in conversations that were not shared was passed over.
+                state.read_from_start();
+            } else {
+                // The streams that stay may go now.
                 state.begin_stream(self.home.new_id()?, lasts);
             }
-            // What others said in conversations that were not shared was passed over.
-            state.read_from_start();
         }
         state.write(&root).await
     }

@@ -8,9 +8,10 @@ use zeroize::Zeroizing;
 use super::excerpt::{lines, passage};
 use super::results::{RecallHit, RecallQuery};
 use super::{meaning, text};
+use crate::context::recall_sources::RecallSources;
 use crate::error::Result;
 use crate::message::source::SCHEME;
-use crate::message::{ChatRole, RecallSources, Source, texts};
+use crate::message::{ChatRole, Source, texts};
 use crate::store::{ConversationStore, artifact_references, blocking};
 
 /// How much what is known of a document must mean what a question asks for.
@@ -109,8 +110,11 @@ impl Document {
 
     /// Whether a question says a word of its name or of what was said about it, or means something like it.
     async fn is_asked_for(&self, query: &RecallQuery<'_>, found: &RecallHit) -> Result<bool> {
-        if !found.hit.why.marks(&self.about).is_empty() || self.about.trim().is_empty() {
-            return Ok(!self.about.trim().is_empty());
+        if self.about.trim().is_empty() {
+            return Ok(false);
+        }
+        if !found.hit.why.marks(&self.about).is_empty() {
+            return Ok(true);
         }
         let earlier = query.earlier.first().map(|text| Zeroizing::new((*text).to_owned()));
         let (asked, about) = (Zeroizing::new(query.text.to_owned()), self.about.clone());

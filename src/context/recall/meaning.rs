@@ -6,7 +6,7 @@ use sottovoce_recall::{Meaning, Vector, goes_on, orders, sentences};
 use zeroize::Zeroizing;
 
 use crate::message::ChatMessage;
-use crate::message::quote::is_mostly_hidden;
+use crate::message::hidden::is_mostly_hidden;
 
 /// Characters of the message before that are encoded with a passage.
 const BEFORE: usize = 300;
@@ -18,7 +18,7 @@ pub(super) const IS_IN: bool = cfg!(feature = "meaning");
 pub(super) fn of(text: &str) -> Option<Vector> {
     #[cfg(feature = "meaning")]
     return Some(
-        sottovoce_encoder::Encoder::shared().ok()?.encode(&crate::message::quote::readable(text)),
+        sottovoce_encoder::Encoder::shared().ok()?.encode(&crate::message::hidden::readable(text)),
     );
     #[cfg(not(feature = "meaning"))]
     {
@@ -63,13 +63,20 @@ pub(super) fn of_passage(
             Some(of(&Zeroizing::new([&*before, " ", &*text].concat()))?)
         }
     };
-    let meaning = Meaning::new(&of(&text)?, with_before.as_ref());
-    Some(meaning.of_text(words).ordering(gives_orders(words)))
+    let own = of(&text)?;
+    // Most of what people say is one sentence, whose vector is known then.
+    let of_sentence = |sentence: &str| if *sentence == **text { Some(own) } else { of(sentence) };
+    let does_order = holds_order(words, of_sentence);
+    Some(Meaning::new(&own, with_before.as_ref()).of_text(words).ordering(does_order))
 }
 
 /// Whether any sentence orders the assistant about, as far as the encoder tells, or more is hidden than people hide. An
 /// order may stand among sentences that tell something.
 pub(super) fn gives_orders(words: &str) -> bool {
+    holds_order(words, of)
+}
+
+fn holds_order(words: &str, of: impl Fn(&str) -> Option<Vector>) -> bool {
     let mut sentences = sentences(words).into_iter().filter_map(|range| words.get(range));
     let is_order = |sentence: &str| of(sentence).is_some_and(|vector| orders(&vector));
     is_mostly_hidden(words) || sentences.any(is_order)

@@ -1,6 +1,6 @@
 //! A provider of what was said earlier and fits the utterance, beside the utterance.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,9 +14,10 @@ use super::excerpt::LONGEST;
 use super::index::Recall;
 use super::meaning;
 use super::results::{RecallHit, RecallQuery, ScoreFloor};
+use crate::context::recall_sources::RecallSources;
 use crate::context::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::Result;
-use crate::message::{ChatRole, RecallSources, Source, texts};
+use crate::message::{ChatRole, Source, texts};
 use crate::store::{ConversationStore, Profile, StoredMessage, blocking};
 
 /// The tokens of the messages that are brought in, unless set otherwise.
@@ -103,13 +104,16 @@ impl ContextProvider for RecallContextProvider {
                 && is_in_reach(seq, before, after)
                 && !offered.as_ref().is_some_and(|offered| offered.contains(&seq))
         };
-        let said = Mutex::new(HashMap::new());
+        let seen = Mutex::new((HashMap::new(), HashSet::new()));
         // “Done.” after each command is worth one line: the first that is found. Of documents the first few are.
         let is_first = |stored: &StoredMessage| {
-            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut is_of = |key| *said.entry(key).or_insert(stored.seq) == stored.seq;
-            let is_said = stored.message.source().0 != Source::Document;
-            is_of(digest(stored)) && (is_said || (0..MOST as u64).any(is_of))
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let (said, documents) = &mut *seen;
+            let seq = stored.seq;
+            *said.entry(digest(stored)).or_insert(seq) == seq
+                && (stored.message.source().0 != Source::Document
+                    || documents.contains(&seq)
+                    || documents.len() < MOST && documents.insert(seq))
         };
         let may_see = |stored: &StoredMessage| {
             is_context(stored)
@@ -139,10 +143,11 @@ impl ContextProvider for RecallContextProvider {
         }
         found.hits.append(&mut found.orders);
         let hits = quoted(&**store, &query, self.sources, found.hits).await?;
-        (found.orders, found.hits) = hits.into_iter().partition(RecallHit::gives_orders);
+        let orders: Vec<RecallHit>;
+        (orders, found.hits) = hits.into_iter().partition(RecallHit::gives_orders);
         let mut left_out = Vec::new();
-        for order in found.orders.drain(..).take(LISTED) {
-            left_out.push(shown(&**store, &order).await.because(texts::GIVES_ORDERS));
+        for order in orders.iter().take(LISTED) {
+            left_out.push(shown(&**store, order).await.because(texts::GIVES_ORDERS));
         }
         let mut found = found.within(self.tokens, LONGEST);
         // In the order of the conversation, so that of two statements the later one is read last.

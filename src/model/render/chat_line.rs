@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::time::{self, Log};
 use crate::context::{ContextMessage, Placement};
-use crate::message::quote::{harmless, indented, is_hidden, quoted};
+use crate::message::hidden::is_hidden;
+use crate::message::quote::{harmless, indented, quoted};
 use crate::message::texts::{self, RELEVANT};
 use crate::message::{ChatMessage, ChatRole, Source, TOOL, ToolCall};
 use crate::prompt::Prompt;

@@ -79,7 +79,7 @@ async fn one_long_message_cuts_off_nothing_that_was_said_before_it() {
     let body = served.last_forwarded();
     let system = body["messages"][0]["content"].as_str().unwrap();
     let places =
-        ["Minka", "The article goes on", "more characters are left out here", "lamp is on"];
+        ["Minka", "The article goes on", "more characters are left out here)", "lamp is on"];
     let places = places.map(|words| system.find(words));
     assert!(places.is_sorted() && places[0].is_some(), "{places:?} in {system}");
     assert!(system.len() < 1500, "{system}");

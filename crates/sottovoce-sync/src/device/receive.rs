@@ -25,12 +25,10 @@ impl Device {
         report: &mut SyncReport,
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<()> {
-        let is_replacing = !self.state.own.replaces.is_empty();
-        let is_beginning = self
-            .state
-            .begun
+        let State { begun, own, .. } = &self.state;
+        let is_beginning = begun
             .as_ref()
-            .is_some_and(|lasts| is_replacing || lasts.values().any(|last| *last > 0));
+            .is_some_and(|lasts| !own.replaces.is_empty() || lasts.values().any(|last| *last > 0));
         if is_beginning && !self.has_heard {
             // What others have must be known completely before this stream begins.
             self.state.read_from_start();

@@ -98,7 +98,7 @@ pub(crate) struct Own {
     pub(crate) superseded: Vec<Id>,
     /// Streams that this one takes the place of.
     pub(crate) replaces: BTreeSet<Id>,
-    /// Streams that this one would take the place of, had they no conversations that are not shared any more.
+    /// Streams of this device that stay, because they have conversations that it shares no more.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) kept: BTreeSet<Id>,
     pub(crate) scopes: BTreeMap<String, Published>,
