@@ -69,6 +69,8 @@ impl Served {
         access: Access,
         limits: impl FnOnce(&mut Limits),
     ) -> Self {
+        // A server waits 0.3 s for what is recalled. Loading the encoder, once a process, may take longer.
+        sottovoce_encoder::Encoder::shared().unwrap();
         let root = tempfile::tempdir().unwrap();
         let stub = OllamaStub::start();
         let mut environment = vec![
