@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ConversationStore, FileConversationStore, ManualClock, Scope,
 };
@@ -48,7 +48,7 @@ pub(crate) struct Person {
 }
 
 /// Limits that tests do not meet by accident.
-fn wide() -> Limits {
+pub(crate) fn wide() -> Limits {
     let rate = Rate { per_second: 1e9, burst: 1e12 };
     let mut limits = Limits::default();
     limits.member_requests = rate;
@@ -61,13 +61,18 @@ fn wide() -> Limits {
 impl House {
     /// A server on a SQLite file, or on the PostgreSQL server that is given.
     pub(crate) async fn new() -> Self {
+        Self::at("2026-11-24T12:00:00Z".parse().unwrap()).await
+    }
+
+    /// One whose clock begins at this time.
+    pub(crate) async fn at(now: Timestamp) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = match std::env::var(POSTGRES) {
             Ok(url) => postgres(&url).await,
             Err(_) => folder.path().join("teams.sqlite").to_str().unwrap().to_owned(),
         };
         let objects = Arc::new(MemoryRemote::default());
-        let clock = Arc::new(ManualClock::at_utc("2026-11-24T12:00:00Z".parse().unwrap()));
+        let clock = Arc::new(ManualClock::at_utc(now));
         let (operator, stop) = (Secret::random().unwrap(), CancellationToken::new());
         let proxy = Proxy::before(([127, 0, 0, 1], 0).into()).await;
         let house = Self {

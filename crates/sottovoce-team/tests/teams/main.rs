@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod faults;
+mod golden;
 mod hidden;
 mod home;
 mod hostile;
