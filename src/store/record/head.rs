@@ -37,11 +37,6 @@ pub(crate) struct Head {
     put_back: Option<NameTime>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
 fn is_nothing(run: &(u32, u64, u64)) -> bool {
     *run == (0, 0, 0)
 }
@@ -56,9 +51,6 @@ struct Text<'a> {
     mark: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packs: Option<u64>,
-    /// Only heads of earlier versions have this field.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    since: u32,
     /// `since`, `forget` and `listed` without field names, to save room for the newest records.
     #[serde(default, skip_serializing_if = "is_nothing")]
     run: (u32, u64, u64),
@@ -165,7 +157,7 @@ impl Head {
     fn text(&self, newest: &str) -> String {
         let Self { seq, profile, stamp, packs, since, forget, listed, .. } = *self;
         let run = (since, forget, listed);
-        serde_json::to_string(&Text { seq, profile, mark: stamp, packs, since: 0, run, newest })
+        serde_json::to_string(&Text { seq, profile, mark: stamp, packs, run, newest })
             .unwrap_or_default()
     }
 
@@ -179,7 +171,7 @@ impl Head {
     }
 
     pub(crate) fn parse(plaintext: &[u8]) -> Option<Self> {
-        let Text { seq, profile, mark: stamp, packs, since, run, newest: text } =
+        let Text { seq, profile, mark: stamp, packs, run, newest: text } =
             object(plaintext).filter(|_| plaintext.len() == LENGTH)?;
         let mut newest = [None; NAMED];
         let items = text.as_bytes().chunks(ITEM);
@@ -191,7 +183,7 @@ impl Head {
             let time = NameTime::from_digits(digits)?;
             *place = Some((time, RecordKind::of_letter(*letter)?));
         }
-        let (since, forget, listed) = if is_nothing(&run) { (since, 0, 0) } else { run };
+        let (since, forget, listed) = run;
         Some(Self { seq, profile, stamp, packs, since, forget, listed, newest, put_back: None })
     }
 }

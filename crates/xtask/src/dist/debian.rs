@@ -26,10 +26,18 @@ pub(crate) fn package(
     time: u64,
 ) -> Result<File> {
     let changes = gzip(&fs::read(root.join("CHANGELOG.md"))?)?;
+    let scripts = root.join("packaging/debian");
+    // In the form that Debian's tools read, an empty line is a full stop.
+    let licences = contents.licences.trim_end().lines();
+    let licences: Vec<String> = licences
+        .map(|line| if line.trim().is_empty() { " .".to_owned() } else { format!(" {line}") })
+        .collect();
+    let copyright =
+        fs::read_to_string(scripts.join("copyright"))?.replace("@LICENCES@", &licences.join("\n"));
     let mut files = vec![
         File::program("usr/bin/sottovoce", binary),
         File::new(SETTINGS, settings_file::make(root, &[STORE])?),
-        File::new("usr/share/doc/sottovoce/copyright", contents.licences.as_str()),
+        File::new("usr/share/doc/sottovoce/copyright", copyright),
         File::new("usr/share/doc/sottovoce/changelog.gz", changes),
     ];
     let [bash, zsh, fish] = &contents.completions;
@@ -45,7 +53,6 @@ pub(crate) fn package(
         files.push(File::new("usr/lib/systemd/user/sottovoce.service", user.as_str()));
     }
     let size: usize = files.iter().map(|file| file.content.len().div_ceil(1024)).sum();
-    let scripts = root.join("packaging/debian");
     let control = fs::read_to_string(scripts.join("control"))?
         .replace("@VERSION@", version)
         .replace("@ARCHITECTURE@", target.architecture())
