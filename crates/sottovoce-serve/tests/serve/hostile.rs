@@ -173,7 +173,7 @@ async fn slow_requests_are_ended() {
     assert_eq!(rest(&mut silent).await, "");
     assert!(!rest(&mut slow_head).await.contains("200 OK"));
     assert!(rest(&mut slow_body).await.starts_with("HTTP/1.1 408"));
-    assert!(begun.elapsed() < Duration::from_secs(4));
+    assert!(begun.elapsed() < sottovoce_net::Limits::default().head);
 }
 
 /// A chat of so many bytes. The model server gets all of them.
@@ -217,7 +217,7 @@ async fn a_request_that_waits_for_the_model_takes_no_memory_of_others() {
         served.stub.wait_for(Ask::Reply, before + 1);
         let begun = Instant::now();
         while served.post("/s/kitchen/api/chat", long_chat(900_000)).await.status != 200 {
-            assert!(begun.elapsed() < Duration::from_secs(5), "{room}: the memory is not free");
+            assert!(begun.elapsed() < Duration::from_secs(60), "{room}: the memory is not free");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

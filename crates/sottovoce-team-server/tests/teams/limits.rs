@@ -127,7 +127,7 @@ async fn a_slow_head_or_body_ends_in_time() {
         assert_eq!(body.answer().await.unwrap().status, 408);
         assert!(silent.answer().await.is_err());
         assert!(head.answer().await.map_or(true, |answer| answer.status == 408));
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Limits::default().net.head);
     }
 }
 

