@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sottovoce_team_server::Rate;
+use sottovoce_team_server::{Limits, Rate};
 use sottovoce_team_server::api::{Id, MAX_ARTIFACT, MAX_BODY, MAX_SEALED};
 use tokio::time::Instant;
 
