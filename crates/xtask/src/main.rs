@@ -1,4 +1,4 @@
-//! Programs for developers of this repository: `cargo xtask crash` and `cargo xtask dist`.
+//! Programs for developers of this repository: `cargo xtask crash`, `cargo xtask dist` and `cargo xtask release`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to whoever runs it")]
 
 mod crash;
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["crash", options @ ..] => crash::Options::parse(options).and_then(|o| crash::run(&o)),
         ["dist", options @ ..] => dist::Options::parse(options).and_then(|o| dist::run(&o)),
+        ["release", options @ ..] => task::release(options),
         [crash::WORK, what, folder] => crash::work(what, folder.as_ref()).map(|()| true),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sottovoce_team_server::{Limits, Rate};
 use sottovoce_team_server::api::{Id, MAX_ARTIFACT, MAX_BODY, MAX_SEALED};
+use sottovoce_team_server::{Limits, Rate};
 use tokio::time::Instant;
 
 use crate::harness::{Setup, base64, engines, forgetting, message, rid};
