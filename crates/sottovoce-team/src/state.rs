@@ -123,6 +123,12 @@ pub(crate) struct Known {
     pub(crate) digest: String,
     /// The record that has the value.
     pub(crate) rid: Rid,
+    /// How often there was a new value, as far as the member knew who set it.
+    #[serde(default)]
+    pub(crate) edition: u64,
+    /// Whether the server has lost that record. The value is appended again, unless the log has a later edition.
+    #[serde(default)]
+    pub(crate) is_lost: bool,
 }
 
 impl Shared {
@@ -186,8 +192,7 @@ impl Shared {
     /// Begins again with a log that has lost records: what is here is newer than what it has.
     pub(crate) fn begin_again_newer(&mut self) {
         self.begin_again();
-        // No value has this digest, so that each value here counts as changed.
-        self.settings.values_mut().for_each(|known| known.digest.clear());
+        self.settings.values_mut().for_each(|known| known.is_lost = true);
     }
 
     /// Has a record read again, and all after it.

@@ -188,11 +188,13 @@ impl Writing<'_, '_> {
             let now = digest(&name, &value);
             let known = shared.settings.get(&name).cloned();
             let before = known.as_ref().map_or(null.as_str(), |known| &known.digest);
-            if before == now
-                || values::is_deleted_for_ever(&name) && known.is_some() && before == null
-            {
+            let is_known = before == now
+                || values::is_deleted_for_ever(&name) && known.is_some() && before == null;
+            if is_known && known.as_ref().is_none_or(|known| !known.is_lost) {
                 continue;
             }
+            let edition =
+                known.as_ref().map_or(0, |known| known.edition) + u64::from(before != now);
             if id.is_some()
                 && let Ok(artifact) = serde_json::from_value::<Artifact>(value.clone())
             {
@@ -205,7 +207,7 @@ impl Writing<'_, '_> {
                 }
             }
             let is_deleted = value.is_null();
-            let (rid, what) = (new_rid()?, What::Set { name: name.clone(), value });
+            let (rid, what) = (new_rid()?, What::Set { name: name.clone(), value, edition });
             if !self.add(shared, rid, Kind::Setting, Vec::new(), what).await? {
                 report.problems.push(Problem::UnknownSetting);
                 continue;
@@ -219,7 +221,7 @@ impl Writing<'_, '_> {
             for piece in pieces.into_iter().flatten() {
                 self.log.server.delete(&self.log.piece_path(piece)).await?;
             }
-            shared.settings.insert(name, Known { digest: now, rid });
+            shared.settings.insert(name, Known { digest: now, rid, edition, is_lost: false });
         }
         Ok(())
     }

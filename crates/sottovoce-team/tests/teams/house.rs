@@ -107,8 +107,9 @@ impl House {
         copy_database(&self.database, &format!("{}_saved", self.databases)).await;
     }
 
-    /// Puts the copy in the place of the server's database, and starts a server on it.
+    /// Puts the copy in the place of the server's database, and starts a server on it. That takes a while.
     pub(crate) async fn restore_server(&mut self) {
+        self.later(1);
         self.lives += 1;
         self.database = format!("{}_{}", self.databases, self.lives);
         copy_database(&format!("{}_saved", self.databases), &self.database).await;
