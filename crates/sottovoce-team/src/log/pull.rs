@@ -22,6 +22,9 @@ const STRETCH: usize = 16_384;
 pub(crate) const OLDER: &str =
     "the server has an older state than before; what it lacks is published again";
 
+/// What is reported of a record that its writer did not append there. Words and forgettings count all the same; settings would go back.
+const OUT_OF_PLACE: &str = "a record is out of its place: the server repeats it, or a member wrote it under another one's number";
+
 /// What a stretch of the log says.
 #[derive(Default)]
 struct News {
@@ -145,9 +148,9 @@ impl Log<'_> {
             return Ok(());
         };
         let Contents { writer, n, void, by, what } = contents;
-        if !shared.seen.note(writer, n, void) {
-            note_problem(report, shared, "the server repeats records, or changes their order");
-            return Ok(());
+        let is_in_place = shared.seen.note(writer, record.device, n, void);
+        if !is_in_place {
+            note_problem(report, shared, OUT_OF_PLACE);
         }
         match what {
             What::Said(mut message) => {
@@ -159,12 +162,12 @@ impl Log<'_> {
                 if shared.own.untold.contains(&message.origin) {
                     return Ok(());
                 }
-                if writer != shared.own.writer {
+                if writer != shared.own.writer || record.device != self.device {
                     name_speaker(&mut message, by);
                 }
                 news.incoming.messages.push(*message);
             }
-            What::Set { name, value, edition } if settings::is_shared(&name) => {
+            What::Set { name, value, edition } if is_in_place && settings::is_shared(&name) => {
                 let digest = digest(&name, &value);
                 let known = Known { digest, rid: record.rid, edition, is_lost: false };
                 news.set.insert(name, (value, known));
@@ -259,8 +262,7 @@ impl Log<'_> {
                 name.strip_prefix(ARTIFACT).is_some_and(|id| shared.artifacts.contains_key(id));
             let is_newer = *before != now || is_lost && edition >= there.edition;
             let is_changed = !is_waiting && is_newer;
-            let is_gone =
-                values::is_deleted_for_ever(&name) && known.is_some() && *before == null;
+            let is_gone = values::is_deleted_for_ever(&name) && known.is_some() && *before == null;
             if is_gone && !is_lost && !value.is_null() {
                 continue;
             }
@@ -335,7 +337,8 @@ fn note_withheld(shared: &Shared, report: &mut SyncReport) {
     } else if shared.seen.withheld() > 0 {
         note_problem(report, shared, "the server holds back records of a member");
     }
-    if shared.seen.unexplained() > 0 {
+    // What did not open may tell why.
+    if shared.unopened.is_none() && shared.seen.unexplained() > 0 {
         let reason = "the server emptied records though no member asked for it";
         note_problem(report, shared, reason);
     }

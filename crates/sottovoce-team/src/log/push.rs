@@ -193,8 +193,8 @@ impl Writing<'_, '_> {
             if is_known && known.as_ref().is_none_or(|known| !known.is_lost) {
                 continue;
             }
-            let edition =
-                known.as_ref().map_or(0, |known| known.edition) + u64::from(before != now);
+            let edition = known.as_ref().map_or(0, |known| known.edition);
+            let edition = edition.saturating_add(u64::from(before != now));
             if id.is_some()
                 && let Ok(artifact) = serde_json::from_value::<Artifact>(value.clone())
             {

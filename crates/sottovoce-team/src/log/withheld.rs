@@ -23,6 +23,9 @@ pub(crate) struct Seen {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Writer {
+    /// The device from which its records come: no other member can use its numbers.
+    #[serde(default)]
+    device: Option<Id>,
     /// The number of its newest record.
     n: u64,
     /// How many were read.
@@ -33,13 +36,14 @@ struct Writer {
 
 impl Seen {
     /// Notes a record that was opened. Returns whether it is in its place: the server may not repeat or swap records of one
-    /// writer.
-    pub(crate) fn note(&mut self, writer: Id, n: u64, void: u64) -> bool {
+    /// writer, and nobody else may write under its number.
+    pub(crate) fn note(&mut self, writer: Id, device: Id, n: u64, void: u64) -> bool {
         let writer = self.writers.entry(writer).or_default();
-        if n <= writer.n {
+        if n <= writer.n || writer.device.is_some_and(|known| known != device) {
             return false;
         }
-        *writer = Writer { n, read: writer.read + 1, void: void.max(writer.void) };
+        let (read, void) = (writer.read + 1, void.max(writer.void));
+        *writer = Writer { device: Some(device), n, read, void };
         true
     }
 
@@ -87,7 +91,8 @@ impl Seen {
             .writers
             .values()
             .map(|writer| writer.n.saturating_sub(writer.read).saturating_sub(writer.void));
-        missing.sum::<u64>().saturating_sub(self.emptied)
+        // A member may claim any numbers.
+        missing.fold(0, u64::saturating_add).saturating_sub(self.emptied)
     }
 }
 
@@ -99,10 +104,15 @@ mod tests {
         Id::new([n; 16])
     }
 
+    /// Notes a record of a writer, from its device.
+    fn note(seen: &mut Seen, writer: u8, n: u64, void: u64) -> bool {
+        seen.note(id(writer), id(writer), n, void)
+    }
+
     #[test]
     fn a_gap_in_a_writers_numbers_shows_and_one_of_a_forgotten_record_does_not() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), 1, 0) && seen.note(id(2), 1, 0) && seen.note(id(1), 3, 0));
+        assert!(note(&mut seen, 1, 1, 0) && note(&mut seen, 2, 1, 0) && note(&mut seen, 1, 3, 0));
         assert_eq!(seen.withheld(), 1);
         seen.note_emptied(Rid::new([9; 32]));
         assert_eq!((seen.withheld(), seen.unexplained()), (0, 1));
@@ -113,14 +123,31 @@ mod tests {
     #[test]
     fn numbers_of_records_that_the_server_had_already_are_no_gap() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), 1, 0) && seen.note(id(1), 5, 3));
+        assert!(note(&mut seen, 1, 1, 0) && note(&mut seen, 1, 5, 3));
         assert_eq!(seen.withheld(), 0);
     }
 
     #[test]
     fn a_repeated_or_swapped_record_is_out_of_place() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), 2, 0));
-        assert!(!seen.note(id(1), 2, 0) && !seen.note(id(1), 1, 0));
+        assert!(note(&mut seen, 1, 2, 0));
+        assert!(!note(&mut seen, 1, 2, 0) && !note(&mut seen, 1, 1, 0));
+    }
+
+    #[test]
+    fn a_record_under_the_number_of_another_device_changes_nothing() {
+        let mut seen = Seen::default();
+        assert!(note(&mut seen, 1, 1, 0));
+        let before = seen.clone();
+        assert!(!seen.note(id(1), id(9), 1_000_000, u64::MAX));
+        assert_eq!(seen, before);
+        assert!(note(&mut seen, 1, 2, 0));
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_to_be_counted_are_many() {
+        let mut seen = Seen::default();
+        assert!(note(&mut seen, 1, u64::MAX, 0) && note(&mut seen, 2, u64::MAX, 0));
+        assert_eq!(seen.withheld(), u64::MAX);
     }
 }

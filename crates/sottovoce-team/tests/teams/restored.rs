@@ -1,7 +1,5 @@
 //! A server that was put back to an older state: members notice, and what it lost is there again
 
-use sottovoce::ConversationStore;
-use sottovoce::store::Profile;
 use sottovoce_sync::SyncReport;
 use sottovoce_team::Level;
 
@@ -121,37 +119,31 @@ async fn what_was_appended_and_never_read_back_is_appended_again() {
 #[tokio::test]
 async fn a_title_that_was_set_after_the_copy_holds_and_an_older_one_does_not_return() {
     let (mut house, anna, ben) = family().await;
-    sets_title(&anna, "first").await;
+    anna.sets_title("first").await;
     anna.sync().await;
     house.save_server().await;
-    sets_title(&anna, "second").await;
+    anna.sets_title("second").await;
     anna.sync().await;
     house.restore_server().await;
     ben.sync().await;
     all_hold(&[&anna, &ben], &["We meet on Monday"]).await;
     for person in [&anna, &ben] {
-        let profile = person.store(PLANS).await.profile().await.unwrap();
-        assert_eq!(profile.title.as_deref(), Some("second"), "{}", person.name);
+        assert_eq!(person.title().await.as_deref(), Some("second"), "{}", person.name);
     }
 }
 
-async fn sets_title(person: &Person, title: &str) {
-    let title = Some(title.to_owned());
-    let change = Box::new(move |profile: &mut Profile| profile.rename(title.clone()));
-    person.store(PLANS).await.change_profile(change).await.unwrap();
-}
-
 #[tokio::test]
-async fn a_title_that_only_some_had_read_holds_whoever_notices_first_that_the_server_was_put_back() {
+async fn a_title_that_only_some_had_read_holds_whoever_notices_first_that_the_server_was_put_back()
+{
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let (mut house, anna, ben) = family().await;
         let carl = house.guest(&anna, "Carl", Level::Write).await;
         house.save_server().await;
-        sets_title(&anna, "first").await;
+        anna.sets_title("first").await;
         for person in [&anna, &ben, &carl] {
             person.sync().await;
         }
-        sets_title(&ben, "second").await;
+        ben.sets_title("second").await;
         ben.sync().await;
         anna.sync().await;
         house.restore_server().await;
@@ -162,15 +154,18 @@ async fn a_title_that_only_some_had_read_holds_whoever_notices_first_that_the_se
         all_hold(&people, &["We meet on Monday"]).await;
         let dora = house.guest(&anna, "Dora", Level::Read).await;
         for person in [&anna, &ben, &carl, &dora] {
-            let profile = person.store(PLANS).await.profile().await.unwrap();
-            assert_eq!(profile.title.as_deref(), Some("second"), "{} {order:?}", person.name);
+            assert_eq!(
+                person.title().await.as_deref(),
+                Some("second"),
+                "{} {order:?}",
+                person.name
+            );
         }
         // What somebody sets now is newer than what was there before.
-        sets_title(&carl, "third").await;
+        carl.sets_title("third").await;
         all_hold(&people, &["We meet on Monday"]).await;
         for person in people {
-            let profile = person.store(PLANS).await.profile().await.unwrap();
-            assert_eq!(profile.title.as_deref(), Some("third"), "{} {order:?}", person.name);
+            assert_eq!(person.title().await.as_deref(), Some("third"), "{} {order:?}", person.name);
         }
     }
 }
@@ -178,18 +173,17 @@ async fn a_title_that_only_some_had_read_holds_whoever_notices_first_that_the_se
 #[tokio::test]
 async fn a_title_that_was_set_and_not_shared_yet_holds_when_the_server_is_put_back() {
     let (mut house, anna, ben) = family().await;
-    sets_title(&anna, "first").await;
+    anna.sets_title("first").await;
     anna.sync().await;
     ben.sync().await;
     house.restore_server().await;
-    sets_title(&ben, "second").await;
+    ben.sets_title("second").await;
     for person in [&anna, &ben] {
         person.problems().await;
     }
     all_hold(&[&anna, &ben], &["We meet on Monday"]).await;
     for person in [&anna, &ben] {
-        let profile = person.store(PLANS).await.profile().await.unwrap();
-        assert_eq!(profile.title.as_deref(), Some("second"), "{}", person.name);
+        assert_eq!(person.title().await.as_deref(), Some("second"), "{}", person.name);
     }
 }
 
