@@ -99,13 +99,8 @@ impl Teams {
                 let new: NewMember = server.create("/api/v1/invitations/accept", &request).await?;
                 let new = membership(&link.address, &given.name, called, given.key.clone(), new);
                 match known {
-                    // A member that was removed and is invited again goes on with what it had, as another device.
-                    Some(mut before) => {
-                        for shared in before.conversations.values_mut() {
-                            (shared.own.writer, shared.own.n) = (new_id()?, 0);
-                        }
-                        Membership { conversations: before.conversations, ..new }
-                    }
+                    // A member that was removed and is invited again goes on with what it had.
+                    Some(before) => Membership { conversations: before.conversations, ..new },
                     None => new,
                 }
             }

@@ -83,8 +83,10 @@ impl Log<'_> {
         let (is_own_emptied, is_own_lost) = (news.is_own_emptied, news.is_own_lost);
         self.apply(shared, news, report).await?;
         progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
-        // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have.
-        if is_own_emptied || shared.seen.newest(shared.own.writer) > shared.own.n {
+        // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have; or it is another device
+        // now, since the member was invited again.
+        let own = &shared.own;
+        if is_own_emptied || !shared.seen.is_own(own.writer, self.device, own.n) {
             (shared.own.writer, shared.own.n) = (new_id()?, 0);
         }
         if is_own_lost || !is_more && shared.own.appended.is_some() {

@@ -47,9 +47,10 @@ impl Seen {
         true
     }
 
-    /// The number of a writer's newest record.
-    pub(crate) fn newest(&self, writer: Id) -> u64 {
-        self.writers.get(&writer).map_or(0, |writer| writer.n)
+    /// Whether a device has used no more than the first `n` numbers of a writer, and no other device has used any.
+    pub(crate) fn is_own(&self, writer: Id, device: Id, n: u64) -> bool {
+        let known = self.writers.get(&writer);
+        known.is_none_or(|known| known.n <= n && known.device.is_none_or(|of| of == device))
     }
 
     /// How many of the first `n` numbers of a writer were not read.

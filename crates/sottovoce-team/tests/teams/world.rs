@@ -425,11 +425,18 @@ impl World {
                 vec![record]
             }
         };
-        if self.is_server_restored && lasting.is_none() {
-            // Where the server has lost what the other store wrote, its number is whose record comes first.
-            lasting = Some(HELD_BACK);
-        }
+        // Its own number, or that of whose record comes first where the server has lost what the other store wrote.
+        let is_own = contents["by"] == "Mallory" || self.is_server_restored;
+        let lasting = lasting.or(is_own.then_some(HELD_BACK));
         let status = mallory.appends(&records).await;
+        if std::env::var("TRACE").is_ok() {
+            eprintln!(
+                "TRACE attack {status} lasting {lasting:?} of {:?} {:?}: {}",
+                seen.writer(),
+                seen.contents,
+                json!(records)
+            );
+        }
         if self.all[who].standing != Standing::In && !self.is_server_restored {
             let is_refused = [StatusCode::UNAUTHORIZED, StatusCode::NOT_FOUND].contains(&status);
             return assert!(is_refused, "{}: {status}", self.at());
