@@ -12,6 +12,7 @@ use sottovoce_team_api::{Page, Record};
 use crate::error::TeamResult;
 use crate::log::contents::{ArtifactPieces, Contents, What, new_id};
 use crate::log::settings::{self, digest};
+use crate::log::withheld::writer_at;
 use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
@@ -21,9 +22,6 @@ const STRETCH: usize = 16_384;
 /// What is reported of a server that lost what it had.
 pub(crate) const OLDER: &str =
     "the server has an older state than before; what it lacks is published again";
-
-/// What is reported of a record that its writer did not append there. Words and forgettings count all the same; settings would go back.
-const OUT_OF_PLACE: &str = "a record is out of its place: the server repeats it, or a member wrote it under another one's number";
 
 /// What a stretch of the log says.
 #[derive(Default)]
@@ -83,10 +81,8 @@ impl Log<'_> {
         let (is_own_emptied, is_own_lost) = (news.is_own_emptied, news.is_own_lost);
         self.apply(shared, news, report).await?;
         progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
-        // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have; or it is another device
-        // now, since the member was invited again.
-        let own = &shared.own;
-        if is_own_emptied || !shared.seen.is_own(own.writer, self.device, own.n) {
+        // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have.
+        if is_own_emptied || shared.seen.newest(shared.own.at(self.device)) > shared.own.n {
             (shared.own.writer, shared.own.n) = (new_id()?, 0);
         }
         if is_own_lost || !is_more && shared.own.appended.is_some() {
@@ -95,7 +91,8 @@ impl Log<'_> {
             return Ok(true);
         }
         if !is_more {
-            shared.own.void = shared.seen.missing(shared.own.writer, shared.own.n);
+            let own = shared.own.at(self.device);
+            shared.own.void = shared.seen.missing(own, shared.own.n);
             note_withheld(shared, report);
         }
         Ok(is_more)
@@ -150,9 +147,9 @@ impl Log<'_> {
             return Ok(());
         };
         let Contents { writer, n, void, by, what } = contents;
-        let is_in_place = shared.seen.note(writer, record.device, n, void);
-        if !is_in_place {
-            note_problem(report, shared, OUT_OF_PLACE);
+        if !shared.seen.note(writer_at(writer, record.device), n, void) {
+            note_problem(report, shared, "the server repeats records, or changes their order");
+            return Ok(());
         }
         match what {
             What::Said(mut message) => {
@@ -169,7 +166,7 @@ impl Log<'_> {
                 }
                 news.incoming.messages.push(*message);
             }
-            What::Set { name, value, edition } if is_in_place && settings::is_shared(&name) => {
+            What::Set { name, value, edition } if settings::is_shared(&name) => {
                 let digest = digest(&name, &value);
                 let known = Known { digest, rid: record.rid, edition, is_lost: false };
                 news.set.insert(name, (value, known));

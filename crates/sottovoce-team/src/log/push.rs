@@ -274,7 +274,9 @@ impl Writing<'_, '_> {
 
     /// Appends what is left. Tells which numbers belong to no record, if no record has told it yet.
     async fn end(&mut self, shared: &mut Shared) -> TeamResult<()> {
-        if self.batch.records.is_empty() && shared.own.void > shared.seen.void(shared.own.writer) {
+        if self.batch.records.is_empty()
+            && shared.own.void > shared.seen.void(shared.own.at(self.log.device))
+        {
             self.add(shared, new_rid()?, Kind::Setting, Vec::new(), What::Nothing).await?;
         }
         self.flush(shared).await

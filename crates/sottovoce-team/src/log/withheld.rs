@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use sottovoce_team_api::{Id, Rid};
 
 /// What was seen of a conversation's records.
@@ -23,9 +24,6 @@ pub(crate) struct Seen {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Writer {
-    /// The device from which its records come: no other member can use its numbers.
-    #[serde(default)]
-    device: Option<Id>,
     /// The number of its newest record.
     n: u64,
     /// How many were read.
@@ -34,23 +32,29 @@ struct Writer {
     void: u64,
 }
 
+/// Whose numbers those of a record are: the store's that it names, at the device that the server attests. So no member can use up
+/// another one's numbers.
+pub(crate) fn writer_at(store: Id, device: Id) -> Id {
+    let digest = Sha256::new().chain_update(store.as_bytes()).chain_update(device.as_bytes());
+    let digest: [u8; 32] = digest.finalize().into();
+    Id::new(*digest.first_chunk().unwrap_or(&[0; 16]))
+}
+
 impl Seen {
     /// Notes a record that was opened. Returns whether it is in its place: the server may not repeat or swap records of one
-    /// writer, and nobody else may write under its number.
-    pub(crate) fn note(&mut self, writer: Id, device: Id, n: u64, void: u64) -> bool {
+    /// writer.
+    pub(crate) fn note(&mut self, writer: Id, n: u64, void: u64) -> bool {
         let writer = self.writers.entry(writer).or_default();
-        if n <= writer.n || writer.device.is_some_and(|known| known != device) {
+        if n <= writer.n {
             return false;
         }
-        let (read, void) = (writer.read + 1, void.max(writer.void));
-        *writer = Writer { device: Some(device), n, read, void };
+        *writer = Writer { n, read: writer.read + 1, void: void.max(writer.void) };
         true
     }
 
-    /// Whether a device has used no more than the first `n` numbers of a writer, and no other device has used any.
-    pub(crate) fn is_own(&self, writer: Id, device: Id, n: u64) -> bool {
-        let known = self.writers.get(&writer);
-        known.is_none_or(|known| known.n <= n && known.device.is_none_or(|of| of == device))
+    /// The number of a writer's newest record.
+    pub(crate) fn newest(&self, writer: Id) -> u64 {
+        self.writers.get(&writer).map_or(0, |writer| writer.n)
     }
 
     /// How many of the first `n` numbers of a writer were not read.
@@ -105,15 +109,10 @@ mod tests {
         Id::new([n; 16])
     }
 
-    /// Notes a record of a writer, from its device.
-    fn note(seen: &mut Seen, writer: u8, n: u64, void: u64) -> bool {
-        seen.note(id(writer), id(writer), n, void)
-    }
-
     #[test]
     fn a_gap_in_a_writers_numbers_shows_and_one_of_a_forgotten_record_does_not() {
         let mut seen = Seen::default();
-        assert!(note(&mut seen, 1, 1, 0) && note(&mut seen, 2, 1, 0) && note(&mut seen, 1, 3, 0));
+        assert!(seen.note(id(1), 1, 0) && seen.note(id(2), 1, 0) && seen.note(id(1), 3, 0));
         assert_eq!(seen.withheld(), 1);
         seen.note_emptied(Rid::new([9; 32]));
         assert_eq!((seen.withheld(), seen.unexplained()), (0, 1));
@@ -124,31 +123,21 @@ mod tests {
     #[test]
     fn numbers_of_records_that_the_server_had_already_are_no_gap() {
         let mut seen = Seen::default();
-        assert!(note(&mut seen, 1, 1, 0) && note(&mut seen, 1, 5, 3));
+        assert!(seen.note(id(1), 1, 0) && seen.note(id(1), 5, 3));
         assert_eq!(seen.withheld(), 0);
-    }
-
-    #[test]
-    fn a_repeated_or_swapped_record_is_out_of_place() {
-        let mut seen = Seen::default();
-        assert!(note(&mut seen, 1, 2, 0));
-        assert!(!note(&mut seen, 1, 2, 0) && !note(&mut seen, 1, 1, 0));
-    }
-
-    #[test]
-    fn a_record_under_the_number_of_another_device_changes_nothing() {
-        let mut seen = Seen::default();
-        assert!(note(&mut seen, 1, 1, 0));
-        let before = seen.clone();
-        assert!(!seen.note(id(1), id(9), 1_000_000, u64::MAX));
-        assert_eq!(seen, before);
-        assert!(note(&mut seen, 1, 2, 0));
     }
 
     #[test]
     fn numbers_that_are_too_large_to_be_counted_are_many() {
         let mut seen = Seen::default();
-        assert!(note(&mut seen, 1, u64::MAX, 0) && note(&mut seen, 2, u64::MAX, 0));
+        assert!(seen.note(id(1), u64::MAX, 0) && seen.note(id(2), u64::MAX, 0));
         assert_eq!(seen.withheld(), u64::MAX);
+    }
+
+    #[test]
+    fn a_repeated_or_swapped_record_is_out_of_place() {
+        let mut seen = Seen::default();
+        assert!(seen.note(id(1), 2, 0));
+        assert!(!seen.note(id(1), 2, 0) && !seen.note(id(1), 1, 0));
     }
 }
