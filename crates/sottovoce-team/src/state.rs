@@ -132,13 +132,6 @@ pub(crate) struct Known {
     pub(crate) is_lost: bool,
 }
 
-impl Own {
-    /// Whose numbers those of this store are, at its device.
-    pub(crate) fn at(&self, device: Id) -> Id {
-        writer_at(self.writer, device)
-    }
-}
-
 impl Shared {
     /// A conversation of which nothing was read or appended yet.
     pub(crate) fn new(scope: &Scope, keys: Vec<Secret>, writer: Id, removed: Option<u64>) -> Self {
@@ -177,19 +170,14 @@ impl Shared {
 
     /// Whether nothing is new on either side and nothing is wrong: the server's last record and the conversation's position are
     /// those of before.
-    pub(crate) fn is_exchanged(
-        &self,
-        device: Id,
-        listed: &Conversation,
-        position: Position,
-    ) -> bool {
-        let is_told = self.own.void <= self.seen.void(self.own.at(device));
+    pub(crate) fn is_exchanged(&self, device: Id, listed: &Conversation, now: Position) -> bool {
+        let is_told = self.own.void <= self.seen.void(writer_at(self.own.writer, device));
         let is_whole = self.unopened.is_none() && self.seen.is_whole();
         let is_read = listed.last == self.read
             && (self.read == 0 || self.at.is_some_and(|(_, at)| at == listed.changed));
         let is_read = is_read && self.own.appended.is_none();
         let has_told_all = self.own.untold.is_empty() || !self.may(Level::Write);
-        is_read && position == self.own.position && is_told && is_whole && has_told_all
+        is_read && now == self.own.position && is_told && is_whole && has_told_all
     }
 
     /// Has everything read again, and appended that the log then lacks.

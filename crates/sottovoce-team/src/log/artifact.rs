@@ -70,10 +70,8 @@ impl Teams {
         let (server, device) = (&self.server_of(membership)?, membership.device);
         let exchange = &Exchange::new(self.open(scope).await?);
         let keys = &Keys::new(conversation, &shared.keys)?;
-        if !(Log { server, team, id: conversation, device, keys, exchange })
-            .fetch(&described)
-            .await?
-        {
+        let log = Log { server, team, id: conversation, device, keys, exchange };
+        if !log.fetch(&described).await? {
             return Ok(FetchedArtifact::Incomplete);
         }
         state.set(team, conversation, shared);

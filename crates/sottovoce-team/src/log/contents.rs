@@ -42,7 +42,7 @@ pub(crate) enum What {
     Set {
         name: String,
         value: Value,
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default)]
         edition: u64,
     },
     /// Messages that were forgotten, and records with older values of settings.

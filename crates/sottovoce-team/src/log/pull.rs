@@ -81,8 +81,9 @@ impl Log<'_> {
         let (is_own_emptied, is_own_lost) = (news.is_own_emptied, news.is_own_lost);
         self.apply(shared, news, report).await?;
         progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
+        let own = writer_at(shared.own.writer, self.device);
         // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have.
-        if is_own_emptied || shared.seen.newest(shared.own.at(self.device)) > shared.own.n {
+        if is_own_emptied || shared.seen.newest(own) > shared.own.n {
             (shared.own.writer, shared.own.n) = (new_id()?, 0);
         }
         if is_own_lost || !is_more && shared.own.appended.is_some() {
@@ -91,7 +92,7 @@ impl Log<'_> {
             return Ok(true);
         }
         if !is_more {
-            let own = shared.own.at(self.device);
+            let own = writer_at(shared.own.writer, self.device);
             shared.own.void = shared.seen.missing(own, shared.own.n);
             note_withheld(shared, report);
         }

@@ -14,6 +14,7 @@ use reqwest::Method;
 use crate::error::TeamResult;
 use crate::log::contents::{Contents, What, new_rid};
 use crate::log::settings::{self, digest};
+use crate::log::withheld::writer_at;
 use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
@@ -274,9 +275,8 @@ impl Writing<'_, '_> {
 
     /// Appends what is left. Tells which numbers belong to no record, if no record has told it yet.
     async fn end(&mut self, shared: &mut Shared) -> TeamResult<()> {
-        if self.batch.records.is_empty()
-            && shared.own.void > shared.seen.void(shared.own.at(self.log.device))
-        {
+        let own = writer_at(shared.own.writer, self.log.device);
+        if self.batch.records.is_empty() && shared.own.void > shared.seen.void(own) {
             self.add(shared, new_rid()?, Kind::Setting, Vec::new(), What::Nothing).await?;
         }
         self.flush(shared).await

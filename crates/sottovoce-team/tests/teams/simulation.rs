@@ -29,14 +29,7 @@ async fn run(seed: u64) {
     for step in 0..40 {
         world.step = step;
         let who = world.random.below(4) as usize;
-        let what = world.random.below(22);
-        if std::env::var("TRACE").is_ok() {
-            eprintln!(
-                "TRACE {step} who {who} what {what} {:?}",
-                world.all.iter().map(|o| (o.standing, o.keys)).collect::<Vec<_>>()
-            );
-        }
-        match what {
+        match world.random.below(22) {
             0..6 => world.says(who).await,
             6..8 => world.forgets(who).await,
             8 => world.all[who].person.sets_title(&format!("title {step}")).await,
@@ -129,10 +122,7 @@ async fn check(world: &World) {
     anna.sets_title("the end").await;
     anna.teams.sync(|_| {}).await.unwrap();
     for person in world.all.iter().map(|one| &one.person).chain([&eve]) {
-        let r = person.teams.sync(|_| {}).await.unwrap();
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("TRACE end {} {r:?}", person.name);
-        }
+        person.teams.sync(|_| {}).await.unwrap();
         assert!(person.words(PLANS).await.contains(&"the end".to_owned()), "{at}, {}", person.name);
         assert_eq!(person.title().await.as_deref(), Some("the end"), "{at}, {}", person.name);
     }

@@ -49,7 +49,7 @@ pub(crate) struct One {
     pub(crate) person: Person,
     pub(crate) standing: Standing,
     /// How many of the conversation's keys are here, and how many were when the store was saved.
-    pub(crate) keys: u32,
+    keys: u32,
     saved_keys: u32,
     /// How many keys there were when it was shut out, and what others have said since.
     out_at: u32,
@@ -76,7 +76,7 @@ pub(crate) struct World {
     pub(crate) told: BTreeSet<String>,
     /// Words that may be nowhere: said since a store was saved that was restored before it exchanged them.
     pub(crate) lost: BTreeSet<String>,
-    /// Words whose records were emptied by a member who told nobody: whoever has read them keeps them.
+    /// Words whose records a hostile member has emptied without telling, or written in the wrong place: some have them.
     pub(crate) spoiled: BTreeSet<String>,
     pub(crate) is_title_spoiled: bool,
     /// What a hostile member can have others told for ever.
@@ -223,9 +223,6 @@ impl World {
         let read = words.intersection(&self.all[who].hidden).collect::<Vec<_>>();
         assert!(read.is_empty(), "{at} was shut out and reads {read:?}");
         let is_in = self.all[who].standing == Standing::In;
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("TRACE   {at} synced {report:?}");
-        }
         let report = match report {
             Ok(report) => report,
             Err(TeamError::NotAMember { .. }) => {
@@ -367,6 +364,7 @@ impl World {
                 vec![Mallory::garbage(kind)]
             }
             1 => {
+                self.is_title_spoiled = true;
                 ahead["set"] = json!({ "name": "title", "value": "Anna's", "edition": u64::MAX });
                 vec![mallory.record("setting", None, &ahead)]
             }
@@ -428,9 +426,6 @@ impl World {
             }
         };
         let status = mallory.appends(&records).await;
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("TRACE attack {status} {lasting:?} {contents}");
-        }
         if self.all[who].standing != Standing::In && !self.is_server_restored {
             let is_refused = [StatusCode::UNAUTHORIZED, StatusCode::NOT_FOUND].contains(&status);
             return assert!(is_refused, "{}: {status}", self.at());
@@ -442,7 +437,8 @@ impl World {
         self.passing.extend([REPEATED, OTHERS_NAME]);
         if let Some(words) = words {
             self.said.insert(words.clone());
-            self.lost.insert(words);
+            // Under a number of its own that it has used, whoever has read that one does not take them.
+            self.spoiled.insert(words);
         }
         match spoils {
             Some(seen) if seen.words().is_some() => {
