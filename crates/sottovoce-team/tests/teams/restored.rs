@@ -201,6 +201,26 @@ async fn a_member_who_was_shut_out_after_the_copy_is_shut_out_again() {
 }
 
 #[tokio::test]
+async fn who_has_just_got_a_new_key_notices_too_that_the_server_was_put_back() {
+    let (mut house, anna, ben) = family().await;
+    house.guest(&anna, "Carl", Level::Write).await;
+    house.save_server().await;
+    let link = anna.teams.revoke(None, "Carl", None).await.unwrap().unwrap();
+    say(&anna, &["with the new key"]).await;
+    anna.sync().await;
+    say(&ben, &["ben 2"]).await;
+    ben.problems().await;
+    ben.teams.join(&link, "Ben").await.unwrap();
+    house.restore_server().await;
+    let problems = ben.problems().await;
+    assert!(problems.iter().any(|p| p.to_string().contains("older state")), "{problems:?}");
+    let all = ["We meet on Monday", "with the new key", "ben 2"];
+    all_hold(&[&anna, &ben], &all).await;
+    let dora = house.guest(&anna, "Dora", Level::Read).await;
+    all_hold(&[&dora], &all).await;
+}
+
+#[tokio::test]
 async fn reading_from_the_start_brings_back_nothing_and_doubles_nothing() {
     let (_house, anna, ben) = family().await;
     say(&anna, &["two", "three"]).await;
