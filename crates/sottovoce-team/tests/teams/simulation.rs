@@ -29,12 +29,12 @@ async fn run(seed: u64) {
     for step in 0..40 {
         world.step = step;
         let who = world.random.below(4) as usize;
-        match world.random.below(22) {
+        match world.random.below(24) {
             0..6 => world.says(who).await,
             6..8 => world.forgets(who).await,
             8 => world.all[who].person.sets_title(&format!("title {step}")).await,
             // In every second run the server is put back to older states, and in the others the members' stores are.
-            9 if world.is_server_restored => match world.random.below(3) {
+            9 | 22 | 23 if world.is_server_restored => match world.random.below(3) {
                 0 => world.house.save_server().await,
                 1 => world.house.restore_server().await,
                 _ => world.house.another_server().await,
