@@ -259,6 +259,9 @@ impl Writing<'_, '_> {
         let path = format!("{}/messages", self.log.path());
         let request = Append { records };
         let appended: Appended = self.log.server.put(Method::POST, &path, &request).await?;
+        // The numbers of records that the log has already belong to none.
+        shared.own.void +=
+            appended.positions.iter().filter(|at| **at <= shared.read).count() as u64;
         let mut positions = request.records.iter().zip(appended.positions);
         let is_new =
             |(record, at): &(&NewRecord, u64)| record.kind == Kind::Message && *at > shared.read;
