@@ -9,7 +9,7 @@ use crate::house::PLANS;
 use crate::world::{OLDER, Standing, World};
 
 /// How many runs there are unless `SIMULATION_SEEDS` says otherwise. `SIMULATION_SEED` is the first one.
-const SEEDS: u64 = 8;
+const SEEDS: u64 = 6;
 
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().map_or(otherwise, |text| text.parse().unwrap())
