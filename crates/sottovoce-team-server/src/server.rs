@@ -4,6 +4,7 @@ mod handler;
 mod limits;
 mod metrics;
 mod operations;
+mod pages;
 mod query;
 mod rates;
 mod reply;

@@ -99,7 +99,7 @@ fn exported(scope: &str, keys: &Keys, record: Record) -> Exported {
     exported.by = Some(by);
     match what {
         What::Said(shared) => exported.message = Some(shared.message),
-        What::Set { name, value } => exported.setting = Some((name, value)),
+        What::Set { name, value, .. } => exported.setting = Some((name, value)),
         What::Forgot { messages, .. } => exported.forgot = messages,
         What::Nothing => {}
     }

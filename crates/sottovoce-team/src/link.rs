@@ -138,13 +138,12 @@ impl FromStr for Link {
             bytes.map_err(|_| wrong("it has characters that no link has, or is cut off"))?;
         let length = bytes.len().saturating_sub(CHECKSUM);
         let (json, checksum) = bytes.split_at_checked(length).unwrap_or_default();
-        let link = |given| Self::given(address.clone(), given);
         let given: Given =
             serde_json::from_slice(json).map_err(|_| wrong("it was mistyped or cut off"))?;
-        let link = match given.v {
-            VERSION => link(given),
-            _ => return Err(wrong("another version of this program made it")),
-        };
+        if given.v != VERSION {
+            return Err(wrong("another version of this program made it"));
+        }
+        let link = Self::given(address, given);
         match link.checksum(json) == checksum {
             true => Ok(link),
             false => Err(wrong("it was mistyped")),

@@ -11,7 +11,7 @@ use sottovoce_team_api::{Conversation, Id, Level, Rid, Secret};
 
 use crate::error::{TeamError, TeamResult};
 use crate::log::contents::{ArtifactPieces, new_key};
-use crate::log::withheld::Seen;
+use crate::log::withheld::{Seen, writer_at};
 
 /// The version of the state.
 const VERSION: u64 = 1;
@@ -96,7 +96,8 @@ pub(crate) struct Own {
     pub(crate) n: u64,
     /// How many of these numbers belong to no record of the log: the server had those records already.
     pub(crate) void: u64,
-    /// The position and the name of the last record that was appended, until it is read back.
+    /// The position and the name of the last record that was appended, or read before everything was to be read again, until it is read
+    /// back. If it is not there, the server was put back meanwhile.
     pub(crate) appended: Option<(u64, Rid)>,
     /// Where the conversation was when everything of it was appended.
     pub(crate) position: Position,
@@ -123,6 +124,12 @@ pub(crate) struct Known {
     pub(crate) digest: String,
     /// The record that has the value.
     pub(crate) rid: Rid,
+    /// How often there was a new value, as far as the member knew who set it.
+    #[serde(default)]
+    pub(crate) edition: u64,
+    /// Whether the server has lost that record. The value is appended again, unless the log has a later edition.
+    #[serde(default)]
+    pub(crate) is_lost: bool,
 }
 
 impl Shared {
@@ -163,22 +170,22 @@ impl Shared {
 
     /// Whether nothing is new on either side and nothing is wrong: the server's last record and the conversation's position are
     /// those of before.
-    pub(crate) fn is_exchanged(&self, listed: &Conversation, position: Position) -> bool {
-        let is_told = self.own.void <= self.seen.void(self.own.writer);
+    pub(crate) fn is_exchanged(&self, device: Id, listed: &Conversation, now: Position) -> bool {
+        let is_told = self.own.void <= self.seen.void(writer_at(self.own.writer, device));
         let is_whole = self.unopened.is_none() && self.seen.is_whole();
         let is_read = listed.last == self.read
             && (self.read == 0 || self.at.is_some_and(|(_, at)| at == listed.changed));
         let is_read = is_read && self.own.appended.is_none();
         let has_told_all = self.own.untold.is_empty() || !self.may(Level::Write);
-        is_read && position == self.own.position && is_told && is_whole && has_told_all
+        is_read && now == self.own.position && is_told && is_whole && has_told_all
     }
 
     /// Has everything read again, and appended that the log then lacks.
     pub(crate) fn begin_again(&mut self) {
-        (self.read, self.at, self.unopened, self.seen) = (0, None, None, Seen::default());
+        self.read_again(0, Seen::default());
+        self.unopened = None;
         let own = &mut self.own;
         (own.seq, own.origin, own.position) = (0, None, Position::default());
-        own.appended = None;
         own.heard.clear();
         own.untold.append(&mut own.forgotten);
     }
@@ -186,12 +193,13 @@ impl Shared {
     /// Begins again with a log that has lost records: what is here is newer than what it has.
     pub(crate) fn begin_again_newer(&mut self) {
         self.begin_again();
-        // No value has this digest, so that each value here counts as changed.
-        self.settings.values_mut().for_each(|known| known.digest.clear());
+        self.own.appended = None;
+        self.settings.values_mut().for_each(|known| known.is_lost = true);
     }
 
     /// Has a record read again, and all after it.
     pub(crate) fn read_again(&mut self, at: u64, seen: Seen) {
+        self.own.appended = self.own.appended.or(self.at.map(|(rid, _)| (self.read, rid)));
         (self.read, self.at, self.seen) = (at.saturating_sub(1), None, seen);
     }
 

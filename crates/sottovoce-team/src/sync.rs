@@ -120,7 +120,7 @@ impl Teams {
         }
         let (device, called) = (team.device, team.called.clone());
         let exchange = Exchange::new(self.open(&shared.scope()?).await?);
-        if shared.is_exchanged(listed, exchange.position().await?) {
+        if shared.is_exchanged(device, listed, exchange.position().await?) {
             return Ok(());
         }
         let keys = Keys::new(listed.id, &shared.keys)?;

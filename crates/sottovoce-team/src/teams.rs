@@ -29,8 +29,7 @@ pub struct Teams {
     conversations: Arc<dyn Conversations>,
     clock: Arc<dyn Clock>,
     /// For servers that are asked by plain HTTP, and for those that are not.
-    plain: OnceLock<Client>,
-    encrypted: OnceLock<Client>,
+    clients: [OnceLock<Client>; 2],
     /// What each server had last, to wait for more.
     seen: Mutex<BTreeMap<Id, Id>>,
 }
@@ -38,13 +37,7 @@ pub struct Teams {
 impl Teams {
     /// The teams of the store that has these conversations.
     pub fn new(conversations: Arc<dyn Conversations>, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            conversations,
-            clock,
-            plain: OnceLock::new(),
-            encrypted: OnceLock::new(),
-            seen: Mutex::default(),
-        }
+        Self { conversations, clock, clients: Default::default(), seen: Mutex::default() }
     }
 
     pub(crate) async fn open(&self, scope: &Scope) -> TeamResult<FileConversationStore> {
@@ -81,7 +74,8 @@ impl Teams {
     /// The server at an address, as the one with this token sees it.
     pub(crate) fn server(&self, address: &str, token: Option<Secret>) -> TeamResult<Server> {
         let is_encrypted = address.starts_with("https:");
-        let clients = if is_encrypted { &self.encrypted } else { &self.plain };
+        let [plain, encrypted] = &self.clients;
+        let clients = if is_encrypted { encrypted } else { plain };
         let client = match clients.get() {
             Some(client) => client.clone(),
             None => {

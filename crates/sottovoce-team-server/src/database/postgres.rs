@@ -1,7 +1,5 @@
 //! PostgreSQL
 
-use std::borrow::Cow;
-
 use async_trait::async_trait;
 use deadpool_postgres::{GenericClient, Object, Pool, PoolError};
 use tokio_postgres::error::SqlState;
@@ -165,7 +163,8 @@ impl Database for Postgres {
 }
 
 async fn run(client: &impl GenericClient, step: &Step) -> Result<Vec<Row>> {
-    let sql = dialect(step.sql);
+    let sql = step.sql.replace("IN_LIST(", "= ANY(");
+    let sql = sql.replace("EACH($1)", "(SELECT unnest($1::bytea[]) AS value)");
     let statement = client.prepare_cached(&sql).await.map_err(failed)?;
     let values: Vec<&(dyn ToSql + Sync)> =
         step.values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
@@ -181,23 +180,11 @@ async fn append(client: &impl GenericClient, batch: &RecordBatch) -> Result<Opti
     let sealed: Vec<&[u8]> = records.iter().map(|record| record.sealed.as_slice()).collect();
     let forgets: Vec<Option<&[u8]>> =
         records.iter().map(|record| record.forgets.as_deref()).collect();
-    let rows = client
-        .query(
-            &statement,
-            &[
-                &batch.conversation,
-                &rids,
-                &kinds,
-                &sealed,
-                &forgets,
-                &batch.at,
-                &batch.device,
-                &batch.token,
-                &(batch.level as i16),
-            ],
-        )
-        .await
-        .map_err(failed)?;
+    let RecordBatch { conversation, at, device, token, .. } = batch;
+    let level = batch.level as i16;
+    let values: [&(dyn ToSql + Sync); 9] =
+        [conversation, &rids, &kinds, &sealed, &forgets, at, device, token, &level];
+    let rows = client.query(&statement, &values).await.map_err(failed)?;
     let mut positions = Positions { positions: Vec::with_capacity(rows.len()), last: 0 };
     for row in &rows {
         let Some(last) = row.try_get::<_, Option<i64>>(1).map_err(failed)? else { return Ok(None) };
@@ -208,26 +195,12 @@ async fn append(client: &impl GenericClient, batch: &RecordBatch) -> Result<Opti
     Ok((rows.len() == records.len()).then_some(positions))
 }
 
-fn dialect(sql: &'static str) -> Cow<'static, str> {
-    match sql.contains("IN_LIST(") || sql.contains("EACH(") {
-        true => sql
-            .replace("IN_LIST(", "= ANY(")
-            .replace("EACH($1)", "(SELECT unnest($1::bytea[]) AS value)")
-            .into(),
-        false => sql.into(),
-    }
-}
-
 fn read(row: &tokio_postgres::Row) -> Result<Row> {
     let column = |(at, column): (usize, &tokio_postgres::Column)| {
         let value = match *column.type_() {
             Type::INT8 => row.try_get::<_, Option<i64>>(at).map(Value::from),
-            Type::INT4 => {
-                row.try_get::<_, Option<i32>>(at).map(|number| number.map(i64::from).into())
-            }
-            Type::INT2 => {
-                row.try_get::<_, Option<i16>>(at).map(|number| number.map(i64::from).into())
-            }
+            Type::INT4 => row.try_get::<_, Option<i32>>(at).map(|n| n.map(i64::from).into()),
+            Type::INT2 => row.try_get::<_, Option<i16>>(at).map(|n| n.map(i64::from).into()),
             _ => row.try_get::<_, Option<Vec<u8>>>(at).map(Value::from),
         };
         value.map_err(failed)
@@ -272,16 +245,11 @@ fn failed(error: tokio_postgres::Error) -> Error {
         }
         return Error::Database { code: "the answer cannot be read".to_owned() };
     };
-    if *code == SqlState::UNIQUE_VIOLATION {
-        return Error::Conflict { what: "it exists already" };
-    }
-    if *code == SqlState::QUERY_CANCELED {
-        return Error::Busy;
-    }
-    match code.code().get(..2) {
+    match (code, code.code().get(..2)) {
+        (&SqlState::UNIQUE_VIOLATION, _) => Error::Conflict { what: "it exists already" },
+        (&SqlState::QUERY_CANCELED, _) | (_, Some("53")) => Error::Busy,
         // Connections, and a server that shuts down, starts or was killed.
-        Some("08" | "57") => Error::Unavailable,
-        Some("53") => Error::Busy,
+        (_, Some("08" | "57")) => Error::Unavailable,
         _ => Error::Database { code: code.code().to_owned() },
     }
 }

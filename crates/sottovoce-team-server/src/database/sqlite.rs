@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use crate::database::options::DatabaseOptions;
 use crate::database::schema::{Change, MIGRATIONS};
 use crate::database::value::{Row, Value};
-use crate::database::{Database, Load, Outcome, Positions, RecordBatch, Step};
+use crate::database::{Database, Load, Outcome, Positions, RecordBatch, RecordRow, Step};
 use crate::error::{Error, Result};
 
 /// How many requests wait for the connection before others are refused.
@@ -189,7 +189,7 @@ fn append(transaction: &Transaction<'_>, batch: &RecordBatch) -> Result<Option<P
     let insert = "INSERT INTO record (conversation, pos, at, size, kind, rid, device, sealed, forgets) \
                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let mut insert = transaction.prepare(insert).map_err(failed)?;
-    let (mut last, mut bytes) = (before, 0);
+    let (mut last, mut bytes, at) = (before, 0, batch.at);
     let mut positions = Vec::with_capacity(batch.records.len());
     for record in &batch.records {
         let known = find.query_row(params![conversation, record.rid], |row| row.get(0)).optional();
@@ -200,19 +200,9 @@ fn append(transaction: &Transaction<'_>, batch: &RecordBatch) -> Result<Option<P
         last += 1;
         let size = record.sealed.len() as i64;
         bytes += size;
-        let (at, device) = (batch.at, &batch.device);
+        let (RecordRow { rid, kind, sealed, forgets }, device) = (record, &batch.device);
         insert
-            .execute(params![
-                conversation,
-                last,
-                at,
-                size,
-                record.kind,
-                record.rid,
-                device,
-                record.sealed,
-                record.forgets
-            ])
+            .execute(params![conversation, last, at, size, kind, rid, device, sealed, forgets])
             .map_err(failed)?;
         positions.push(last);
     }

@@ -15,6 +15,7 @@ use crate::api::Secret;
 use crate::error::{Error, Result};
 use crate::server::limits::Limits;
 use crate::server::metrics::Metrics;
+use crate::server::pages::Pages;
 use crate::server::rates::Rates;
 use crate::server::reply::{json, not_allowed, problem, whole};
 use crate::server::routes::{Found, Ids, Operation, find};
@@ -32,6 +33,7 @@ pub(super) struct Handler {
     pub(super) rates: Rates,
     pub(super) metrics: Metrics,
     pub(super) watch: Watch,
+    pub(super) pages: Pages,
     /// When the database was last asked about health, and whether it answered.
     healthy: Mutex<Option<(Instant, bool)>>,
     /// Cancelled when the server ends.
@@ -51,6 +53,7 @@ impl Handler {
             rates: Rates::new(limits),
             metrics: Metrics::default(),
             watch: Watch::new(limits.look),
+            pages: Pages::default(),
             healthy: Mutex::default(),
             stop,
         }
@@ -155,24 +158,21 @@ impl Handler {
     }
 
     async fn health(&self) -> Result<Response<Body>> {
-        let state = match self.stop.is_cancelled() {
-            true => "stopping",
-            false => {
-                // Anybody may ask, and the database is asked once a second, whatever it says.
-                let mut known = self.healthy.lock().await;
-                if known.is_none_or(|(at, _)| at.elapsed() > Duration::from_secs(1)) {
-                    let is_healthy = self.team.is_empty().await.is_ok();
-                    *known = Some((Instant::now(), is_healthy));
-                }
-                if known.is_none_or(|(_, is_healthy)| !is_healthy) {
-                    return Err(Error::Unavailable);
-                }
-                "ready"
-            }
-        };
-        let status =
-            if state == "ready" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        Ok(json(status, &serde_json::json!({ "state": state })))
+        let told = |status, state| Ok(json(status, &serde_json::json!({ "state": state })));
+        if self.stop.is_cancelled() {
+            return told(StatusCode::SERVICE_UNAVAILABLE, "stopping");
+        }
+        // Anybody may ask, and the database is asked once a second, whatever it says.
+        let mut known = self.healthy.lock().await;
+        if known.is_none_or(|(at, _)| at.elapsed() > Duration::from_secs(1)) {
+            let asked = self.team.is_empty().await;
+            let asked = asked.inspect_err(|error| tracing::warn!(%error, "the database fails"));
+            *known = Some((Instant::now(), asked.is_ok()));
+        }
+        match *known {
+            Some((_, true)) => told(StatusCode::OK, "ready"),
+            _ => Err(Error::Unavailable),
+        }
     }
 }
 

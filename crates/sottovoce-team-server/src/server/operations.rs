@@ -174,11 +174,12 @@ impl Handler {
 
     async fn page(&self, permit: &Permit, query: Query) -> Result<Response<Body>> {
         let place = permit.place()?;
-        let page = match place.last > query.after {
-            true => self.team.page(permit, query.after, query.limit).await?,
-            // The conversation's row says that there is nothing.
-            false => Page { records: Vec::new(), last: place.last.unsigned_abs() },
-        };
+        if place.last > query.after {
+            let page = self.pages.read(&self.team, permit, query).await?;
+            return Ok(whole("application/json", page));
+        }
+        // The conversation's row says that there is nothing.
+        let page = Page { records: Vec::new(), last: place.last.unsigned_abs() };
         Ok(json(StatusCode::OK, &page))
     }
 

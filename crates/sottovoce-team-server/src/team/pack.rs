@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use tokio::sync::MutexGuard;
 
 use crate::api::Id;
 use crate::database::{Row, Value};
@@ -103,8 +104,11 @@ impl Team {
         }
     }
 
-    /// Rewrites packs without the records that were forgotten. Returns how many packs.
-    pub(super) async fn rewrite_packs(&self) -> Result<u64> {
+    /// Rewrites packs without the records that were forgotten, one at a time in this process. Returns how many packs. `waiting` is given
+    /// up when it begins.
+    pub(super) async fn rewrite_packs(&self, waiting: Option<MutexGuard<'_, ()>>) -> Result<u64> {
+        let _turn = self.rewriting.1.lock().await;
+        drop(waiting);
         let (mut rewritten, mut after) = (0, (Vec::new(), 0));
         loop {
             let packs = self.rows(DIRTY, values![after.0, after.1]).await?;

@@ -54,8 +54,8 @@ impl Team {
         let now = self.now();
         self.rows(EXPIRED, values![now, Role::Owner.number()]).await?;
         self.rows(EXPIRED_INVITATIONS, values![now]).await?;
-        let mut report =
-            UpkeepReport { rewritten: self.rewrite_packs().await?, ..UpkeepReport::default() };
+        let rewritten = self.rewrite_packs(None).await?;
+        let mut report = UpkeepReport { rewritten, ..UpkeepReport::default() };
         let before = now.saturating_sub(i64::from(self.quotas.pack_after_days).saturating_mul(DAY));
         let mut after = Vec::new();
         loop {
@@ -74,7 +74,7 @@ impl Team {
                 }
             }
         }
-        report.rewritten += self.rewrite_packs().await?;
+        report.rewritten += self.rewrite_packs(None).await?;
         report.swept = self.sweep().await?;
         Ok(report)
     }
@@ -103,12 +103,9 @@ impl Team {
 
     /// Rewrites the packs of what has just been forgotten. What fails is left to the next upkeep.
     pub(crate) async fn after_forgetting(&self) {
-        // One at a time, and one that waits: it sees what was forgotten before it began.
-        let (next, turn) = &*self.rewriting;
-        let Ok(waiting) = next.try_lock() else { return };
-        let _turn = turn.lock().await;
-        drop(waiting);
-        match self.rewrite_packs().await {
+        // One that waits is enough: it sees what was forgotten before it began.
+        let Ok(waiting) = self.rewriting.0.try_lock() else { return };
+        match self.rewrite_packs(Some(waiting)).await {
             Ok(0) => {}
             Ok(_) => self.sweep_some().await,
             Err(error) => {

@@ -26,3 +26,4 @@ mod rights;
 mod stored;
 #[cfg(feature = "tls")]
 mod tls;
+mod together;

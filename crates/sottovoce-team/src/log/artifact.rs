@@ -63,22 +63,18 @@ impl Teams {
     pub async fn fetch_artifact(&self, scope: &Scope, id: &str) -> TeamResult<FetchedArtifact> {
         let (root, mut state, _lock) = self.locked().await?;
         let unknown = Ok(FetchedArtifact::Unknown);
-        let Some(team_id) = state.team_of(scope) else { return unknown };
-        let Some(team) = state.teams.get_mut(&team_id) else { return unknown };
-        let server = self.server_of(team)?;
-        let text = scope.to_string();
-        let shared = team.conversations.iter_mut().find(|(_, shared)| shared.scope == text);
-        let Some((conversation, shared)) = shared else { return unknown };
-        let Some(described) = shared.artifacts.get(id) else { return unknown };
-        let exchange = Exchange::new(self.open(scope).await?);
-        let keys = Keys::new(*conversation, &shared.keys)?;
-        let (conversation, device, exchange) = (*conversation, team.device, &exchange);
-        let log =
-            Log { server: &server, team: team_id, id: conversation, device, keys: &keys, exchange };
-        if !log.fetch(described).await? {
+        let Ok((team, conversation, shared)) = state.shared_as(scope) else { return unknown };
+        let mut shared = shared.clone();
+        let Some(described) = shared.artifacts.remove(id) else { return unknown };
+        let membership = state.membership(team)?;
+        let (server, device) = (&self.server_of(membership)?, membership.device);
+        let exchange = &Exchange::new(self.open(scope).await?);
+        let keys = &Keys::new(conversation, &shared.keys)?;
+        let log = Log { server, team, id: conversation, device, keys, exchange };
+        if !log.fetch(&described).await? {
             return Ok(FetchedArtifact::Incomplete);
         }
-        shared.artifacts.remove(id);
+        state.set(team, conversation, shared);
         state.write(&root).await?;
         Ok(FetchedArtifact::Fetched)
     }

@@ -39,7 +39,12 @@ pub(crate) enum What {
     /// Somebody said something.
     Said(Box<SharedMessage>),
     /// A setting, a snapshot or an artifact has a new value; `null` if it was removed.
-    Set { name: String, value: Value },
+    Set {
+        name: String,
+        value: Value,
+        #[serde(default)]
+        edition: u64,
+    },
     /// Messages that were forgotten, and records with older values of settings.
     Forgot {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -7,11 +7,12 @@ use sottovoce::exchange::{Incoming, Origin, SharedMessage, SharedSnapshot};
 use sottovoce::{ChatRole, Source};
 use sottovoce_sync::values::{self, ARTIFACT, SNAPSHOT};
 use sottovoce_sync::{Problem, SyncProgress, SyncReport};
-use sottovoce_team_api::{Page, Record, Rid};
+use sottovoce_team_api::{Page, Record};
 
 use crate::error::TeamResult;
 use crate::log::contents::{ArtifactPieces, Contents, What, new_id};
 use crate::log::settings::{self, digest};
+use crate::log::withheld::writer_at;
 use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
@@ -26,8 +27,8 @@ pub(crate) const OLDER: &str =
 #[derive(Default)]
 struct News {
     incoming: Incoming,
-    /// The last value of each setting, and the record that has it.
-    set: BTreeMap<String, (Value, Rid)>,
+    /// The last value of each setting, and what is known of it.
+    set: BTreeMap<String, (Value, Known)>,
     /// Whether a record of this store was emptied: its number cannot be read any more.
     is_own_emptied: bool,
     /// Whether a record that this store appended is not where the server said it is.
@@ -80,8 +81,9 @@ impl Log<'_> {
         let (is_own_emptied, is_own_lost) = (news.is_own_emptied, news.is_own_lost);
         self.apply(shared, news, report).await?;
         progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
+        let own = writer_at(shared.own.writer, self.device);
         // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have.
-        if is_own_emptied || shared.seen.newest(shared.own.writer) > shared.own.n {
+        if is_own_emptied || shared.seen.newest(own) > shared.own.n {
             (shared.own.writer, shared.own.n) = (new_id()?, 0);
         }
         if is_own_lost || !is_more && shared.own.appended.is_some() {
@@ -90,7 +92,8 @@ impl Log<'_> {
             return Ok(true);
         }
         if !is_more {
-            shared.own.void = shared.seen.missing(shared.own.writer, shared.own.n);
+            let own = writer_at(shared.own.writer, self.device);
+            shared.own.void = shared.seen.missing(own, shared.own.n);
             note_withheld(shared, report);
         }
         Ok(is_more)
@@ -145,7 +148,7 @@ impl Log<'_> {
             return Ok(());
         };
         let Contents { writer, n, void, by, what } = contents;
-        if !shared.seen.note(writer, n, void) {
+        if !shared.seen.note(writer_at(writer, record.device), n, void) {
             note_problem(report, shared, "the server repeats records, or changes their order");
             return Ok(());
         }
@@ -159,13 +162,15 @@ impl Log<'_> {
                 if shared.own.untold.contains(&message.origin) {
                     return Ok(());
                 }
-                if writer != shared.own.writer {
+                if writer != shared.own.writer || record.device != self.device {
                     name_speaker(&mut message, by);
                 }
                 news.incoming.messages.push(*message);
             }
-            What::Set { name, value } if settings::is_shared(&name) => {
-                news.set.insert(name, (value, record.rid));
+            What::Set { name, value, edition } if settings::is_shared(&name) => {
+                let digest = digest(&name, &value);
+                let known = Known { digest, rid: record.rid, edition, is_lost: false };
+                news.set.insert(name, (value, known));
             }
             What::Forgot { messages, records } => {
                 for origin in &messages {
@@ -204,7 +209,7 @@ impl Log<'_> {
         }
         if !taken.is_empty() {
             let values = settings::shared(self.exchange).await?;
-            for (name, rid) in taken {
+            for (name, known) in taken {
                 let id = name.strip_prefix(SNAPSHOT);
                 // Its messages are not here. That it is not here either does not mean that it was deleted.
                 if id.is_some_and(|id| received.incomplete.contains(id)) {
@@ -216,7 +221,7 @@ impl Log<'_> {
                     Some(value) => digest(&name, &value),
                     None => digest(&name, values.get(&name).unwrap_or(&Value::Null)),
                 };
-                shared.settings.insert(name, Known { digest, rid });
+                shared.settings.insert(name, Known { digest, ..known });
             }
         }
         // The log has these messages. If all others here were looked at, they need not be read to find that out.
@@ -234,26 +239,31 @@ impl Log<'_> {
     }
 
     /// Adds the settings to what is to be stored, except for those that were changed here since and are about to be
-    /// appended. Returns the names of the others, with the records that have them.
+    /// appended. Returns the others.
     async fn sort_settings(
         &self,
         shared: &mut Shared,
-        set: BTreeMap<String, (Value, Rid)>,
+        set: BTreeMap<String, (Value, Known)>,
         incoming: &mut Incoming,
         report: &mut SyncReport,
-    ) -> TeamResult<BTreeMap<String, Rid>> {
+    ) -> TeamResult<BTreeMap<String, Known>> {
         let here = settings::shared(self.exchange).await?;
         let mut taken = BTreeMap::new();
         let mut deleted = Vec::new();
         let null = digest("", &Value::Null);
-        for (name, (value, rid)) in set {
+        for (name, (value, there)) in set {
             let now = digest(&name, here.get(&name).unwrap_or(&Value::Null));
-            let known = shared.settings.get(&name).map(|known| known.digest.clone());
+            let known = shared.settings.get(&name).cloned();
+            let (before, edition, is_lost) = match &known {
+                Some(known) => (&known.digest, known.edition, known.is_lost),
+                None => (&null, 0, false),
+            };
             let is_waiting =
                 name.strip_prefix(ARTIFACT).is_some_and(|id| shared.artifacts.contains_key(id));
-            let is_changed = !is_waiting && known.clone().unwrap_or_else(|| null.clone()) != now;
-            let is_gone = values::is_deleted_for_ever(&name) && known.as_ref() == Some(&null);
-            if is_gone && !value.is_null() {
+            let is_newer = *before != now || is_lost && edition >= there.edition;
+            let is_changed = !is_waiting && is_newer;
+            let is_gone = values::is_deleted_for_ever(&name) && known.is_some() && *before == null;
+            if is_gone && !is_lost && !value.is_null() {
                 continue;
             }
             if is_changed && !(values::is_deleted_for_ever(&name) && value.is_null()) {
@@ -263,9 +273,10 @@ impl Log<'_> {
                 {
                     shared.pieces.entry(id.to_owned()).or_insert(there.pieces);
                 }
-                let known =
-                    if digest(&name, &value) == now { now } else { known.unwrap_or(null.clone()) };
-                shared.settings.insert(name, Known { digest: known, rid });
+                let is_lost = is_lost && there.digest != now;
+                let digest = if there.digest == now { now } else { before.clone() };
+                let edition = edition.max(there.edition);
+                shared.settings.insert(name, Known { digest, edition, is_lost, ..there });
                 continue;
             }
             let value = (!value.is_null()).then_some(value);
@@ -298,7 +309,7 @@ impl Log<'_> {
             } else {
                 incoming.settings.insert(name.clone(), value);
             }
-            taken.insert(name, rid);
+            taken.insert(name, there);
         }
         if !deleted.is_empty() {
             self.exchange.delete_artifacts(&deleted).await?;
@@ -326,7 +337,8 @@ fn note_withheld(shared: &Shared, report: &mut SyncReport) {
     } else if shared.seen.withheld() > 0 {
         note_problem(report, shared, "the server holds back records of a member");
     }
-    if shared.seen.unexplained() > 0 {
+    // What did not open may tell why.
+    if shared.unopened.is_none() && shared.seen.unexplained() > 0 {
         let reason = "the server emptied records though no member asked for it";
         note_problem(report, shared, reason);
     }

@@ -14,6 +14,7 @@ use reqwest::Method;
 use crate::error::TeamResult;
 use crate::log::contents::{Contents, What, new_rid};
 use crate::log::settings::{self, digest};
+use crate::log::withheld::writer_at;
 use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
@@ -188,11 +189,13 @@ impl Writing<'_, '_> {
             let now = digest(&name, &value);
             let known = shared.settings.get(&name).cloned();
             let before = known.as_ref().map_or(null.as_str(), |known| &known.digest);
-            if before == now
-                || values::is_deleted_for_ever(&name) && known.is_some() && before == null
-            {
+            let is_known = before == now
+                || values::is_deleted_for_ever(&name) && known.is_some() && before == null;
+            if is_known && known.as_ref().is_none_or(|known| !known.is_lost) {
                 continue;
             }
+            let edition = known.as_ref().map_or(0, |known| known.edition);
+            let edition = edition.saturating_add(u64::from(before != now));
             if id.is_some()
                 && let Ok(artifact) = serde_json::from_value::<Artifact>(value.clone())
             {
@@ -205,7 +208,7 @@ impl Writing<'_, '_> {
                 }
             }
             let is_deleted = value.is_null();
-            let (rid, what) = (new_rid()?, What::Set { name: name.clone(), value });
+            let (rid, what) = (new_rid()?, What::Set { name: name.clone(), value, edition });
             if !self.add(shared, rid, Kind::Setting, Vec::new(), what).await? {
                 report.problems.push(Problem::UnknownSetting);
                 continue;
@@ -219,7 +222,7 @@ impl Writing<'_, '_> {
             for piece in pieces.into_iter().flatten() {
                 self.log.server.delete(&self.log.piece_path(piece)).await?;
             }
-            shared.settings.insert(name, Known { digest: now, rid });
+            shared.settings.insert(name, Known { digest: now, rid, edition, is_lost: false });
         }
         Ok(())
     }
@@ -256,6 +259,9 @@ impl Writing<'_, '_> {
         let path = format!("{}/messages", self.log.path());
         let request = Append { records };
         let appended: Appended = self.log.server.put(Method::POST, &path, &request).await?;
+        // The numbers of records that the log has already belong to none.
+        shared.own.void +=
+            appended.positions.iter().filter(|at| **at <= shared.read).count() as u64;
         let mut positions = request.records.iter().zip(appended.positions);
         let is_new =
             |(record, at): &(&NewRecord, u64)| record.kind == Kind::Message && *at > shared.read;
@@ -272,7 +278,8 @@ impl Writing<'_, '_> {
 
     /// Appends what is left. Tells which numbers belong to no record, if no record has told it yet.
     async fn end(&mut self, shared: &mut Shared) -> TeamResult<()> {
-        if self.batch.records.is_empty() && shared.own.void > shared.seen.void(shared.own.writer) {
+        let own = writer_at(shared.own.writer, self.log.device);
+        if self.batch.records.is_empty() && shared.own.void > shared.seen.void(own) {
             self.add(shared, new_rid()?, Kind::Setting, Vec::new(), What::Nothing).await?;
         }
         self.flush(shared).await

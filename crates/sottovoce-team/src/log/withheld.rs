@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use sottovoce_team_api::{Id, Rid};
 
 /// What was seen of a conversation's records.
@@ -29,6 +30,14 @@ struct Writer {
     read: u64,
     /// How many numbers were never given, as it last said.
     void: u64,
+}
+
+/// Whose numbers those of a record are: the store's that it names, at the device that the server attests. So no member can use up
+/// another one's numbers.
+pub(crate) fn writer_at(store: Id, device: Id) -> Id {
+    let digest = Sha256::new().chain_update(store.as_bytes()).chain_update(device.as_bytes());
+    let digest: [u8; 32] = digest.finalize().into();
+    Id::new(*digest.first_chunk().unwrap_or(&[0; 16]))
 }
 
 impl Seen {
@@ -87,7 +96,8 @@ impl Seen {
             .writers
             .values()
             .map(|writer| writer.n.saturating_sub(writer.read).saturating_sub(writer.void));
-        missing.sum::<u64>().saturating_sub(self.emptied)
+        // A member may claim any numbers.
+        missing.fold(0, u64::saturating_add).saturating_sub(self.emptied)
     }
 }
 
@@ -115,6 +125,13 @@ mod tests {
         let mut seen = Seen::default();
         assert!(seen.note(id(1), 1, 0) && seen.note(id(1), 5, 3));
         assert_eq!(seen.withheld(), 0);
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_to_be_counted_are_many() {
+        let mut seen = Seen::default();
+        assert!(seen.note(id(1), u64::MAX, 0) && seen.note(id(2), u64::MAX, 0));
+        assert_eq!(seen.withheld(), u64::MAX);
     }
 
     #[test]

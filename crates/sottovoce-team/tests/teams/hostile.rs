@@ -1,9 +1,11 @@
-//! A server that lies: members notice, keep what they have, and take nothing false
+//! A server that lies, or a member who does: others notice, keep what they have, and take nothing false
 
 use serde_json::{Value, json};
+use sottovoce::ConversationStore;
 use sottovoce_team::Level;
 
 use crate::house::{House, PLANS, Person};
+use crate::mallory::{Mallory, Seen};
 
 /// Changes the records of pages, of which the first is the last that was read before.
 fn records(
@@ -277,4 +279,61 @@ async fn a_record_that_was_emptied_on_the_way_comes_in_once_the_server_is_honest
         }
     }))
     .await;
+}
+
+/// A member, and the first record of Anna's that it sees.
+async fn mallory(house: &House, anna: &Person) -> (Mallory, Seen) {
+    let person = house.guest(anna, "Mallory", Level::Write).await;
+    let mallory = Mallory::of(house, &person).await;
+    let seen = mallory.log().await.into_iter().find(|seen| seen.words().is_some()).unwrap();
+    (mallory, seen)
+}
+
+#[tokio::test]
+async fn a_member_who_uses_up_anothers_numbers_keeps_nothing_of_it_from_the_others() {
+    let (house, anna, ben) = pair().await;
+    let (mallory, seen) = mallory(&house, &anna).await;
+    let far = |what: &str, value: Value| {
+        let mut contents = json!({ "writer": seen.writer(), "n": u64::MAX, "by": "Anna" });
+        contents[what] = value;
+        mallory.record("setting", None, &contents)
+    };
+    let title = json!({ "name": "title", "value": "Mallory's", "edition": u64::MAX });
+    let records = [far("nothing", Value::Null), far("set", title)];
+    assert_eq!(mallory.appends(&records).await, 200);
+    anna.says(PLANS, "said after").await;
+    anna.sets_title("Anna's").await;
+    for person in [&anna, &ben] {
+        finds(person, "holds back").await;
+    }
+    assert!(ben.words(PLANS).await.contains(&"said after".to_owned()));
+    assert_eq!(ben.title().await.as_deref(), Some("Anna's"));
+}
+
+#[tokio::test]
+async fn words_under_anothers_number_are_not_taken_for_that_ones_own() {
+    let (house, anna, _ben) = pair().await;
+    let (mallory, seen) = mallory(&house, &anna).await;
+    let like = seen.contents.unwrap();
+    assert_eq!(mallory.appends(&[mallory.words_like(&like, "I, Anna, agree")]).await, 200);
+    anna.problems().await;
+    let reading = anna.store(PLANS).await.read_tail(usize::MAX).await.unwrap();
+    let found = reading.messages.iter().find(|stored| stored.message.content.contains("agree"));
+    assert_eq!(found.unwrap().message.source_in_words(), "member Anna");
+}
+
+#[tokio::test]
+async fn numbers_that_no_writer_can_have_reached_end_nothing() {
+    let (house, anna, ben) = pair().await;
+    let (mallory, _) = mallory(&house, &anna).await;
+    let far = |n: u64| {
+        let writer = sottovoce_team_server::api::Id::random();
+        let contents = json!({ "writer": writer, "n": n, "by": "", "nothing": Value::Null });
+        mallory.record("setting", None, &contents)
+    };
+    assert_eq!(mallory.appends(&[far(u64::MAX), far(u64::MAX)]).await, 200);
+    anna.says(PLANS, "said after").await;
+    finds(&anna, "holds back").await;
+    finds(&ben, "holds back").await;
+    assert!(ben.words(PLANS).await.contains(&"said after".to_owned()));
 }

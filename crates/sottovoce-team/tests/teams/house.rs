@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use sottovoce::store::Profile;
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ConversationStore, FileConversationStore, ManualClock, Scope,
 };
@@ -107,13 +108,19 @@ impl House {
         self.proxy.turn_to(self.serve(&self.database).await);
     }
 
+    /// Has every second request answered by one more server on the same database.
+    pub(crate) async fn one_more_server(&self) {
+        self.proxy.turn_also_to(self.serve(&self.database).await);
+    }
+
     /// Keeps a copy of the server's database.
     pub(crate) async fn save_server(&self) {
         copy_database(&self.database, &format!("{}_saved", self.databases)).await;
     }
 
-    /// Puts the copy in the place of the server's database, and starts a server on it.
+    /// Puts the copy in the place of the server's database, and starts a server on it. That takes a while.
     pub(crate) async fn restore_server(&mut self) {
+        self.later(1);
         self.lives += 1;
         self.database = format!("{}_{}", self.databases, self.lives);
         copy_database(&format!("{}_saved", self.databases), &self.database).await;
@@ -146,13 +153,19 @@ impl House {
 
     /// Somebody who was invited to `plans`.
     pub(crate) async fn guest(&self, owner: &Person, name: &str, level: Level) -> Person {
+        let guest = self.invited(owner, name, level).await;
+        guest.sync().await;
+        guest
+    }
+
+    /// The same, before anything was exchanged.
+    pub(crate) async fn invited(&self, owner: &Person, name: &str, level: Level) -> Person {
         let guest = self.person(name);
         let scopes = [scope(PLANS)];
         let invitation = owner.teams.invite(None, &scopes, (Role::Member, level), None);
         let link = invitation.await.unwrap().reveal().parse().unwrap();
         let joined = guest.teams.join(&link, name).await.unwrap();
         assert_eq!(joined.conversations, [scope(PLANS)]);
-        guest.sync().await;
         guest
     }
 
@@ -225,6 +238,29 @@ impl Person {
         let seqs: Vec<_> = found.map(|stored| stored.seq..=stored.seq).collect();
         assert!(!seqs.is_empty(), "{words} is not there");
         store.forget(&seqs).await.unwrap();
+    }
+
+    /// What the member may do with the conversation, as far as its store knows.
+    pub(crate) async fn level(&self) -> Option<Level> {
+        let teams = self.teams.status().await.unwrap();
+        teams[0].conversations.first().and_then(|conversation| conversation.level)
+    }
+
+    /// Its identifier, if it is a member still.
+    pub(crate) async fn id(&self) -> TeamResult<String> {
+        let members = self.teams.members(None).await?;
+        Ok(members.into_iter().find(|member| member.is_own).unwrap().id)
+    }
+
+    /// Gives the conversation a title.
+    pub(crate) async fn sets_title(&self, title: &str) {
+        let title = Some(title.to_owned());
+        let change = Box::new(move |profile: &mut Profile| profile.rename(title.clone()));
+        self.store(PLANS).await.change_profile(change).await.unwrap();
+    }
+
+    pub(crate) async fn title(&self) -> Option<String> {
+        self.store(PLANS).await.profile().await.unwrap().title.clone()
     }
 
     /// Exchanges what is new, and finds nothing wrong.

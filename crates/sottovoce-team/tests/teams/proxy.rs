@@ -29,7 +29,8 @@ type Lie = Box<dyn FnMut(&str, &mut Value) + Send>;
 #[derive(Clone)]
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
-    server: Arc<Mutex<SocketAddr>>,
+    /// They are asked in turn.
+    servers: Arc<Mutex<Vec<SocketAddr>>>,
     decide: Arc<Mutex<Decide>>,
     lie: Arc<Mutex<Lie>>,
     asked: Arc<Mutex<Vec<String>>>,
@@ -45,7 +46,7 @@ impl Proxy {
         let (asked, died) = Default::default();
         let proxy = Self {
             address,
-            server: Arc::new(Mutex::new(server)),
+            servers: Arc::new(Mutex::new(vec![server])),
             decide: Arc::new(Mutex::new(decide)),
             lie: Arc::new(Mutex::new(lie)),
             asked,
@@ -64,7 +65,12 @@ impl Proxy {
 
     /// Asks another server from now on.
     pub(crate) fn turn_to(&self, server: SocketAddr) {
-        *self.server.lock().unwrap() = server;
+        *self.servers.lock().unwrap() = vec![server];
+    }
+
+    /// Asks one more server in turn from now on.
+    pub(crate) fn turn_also_to(&self, server: SocketAddr) {
+        self.servers.lock().unwrap().push(server);
     }
 
     /// Decides about the requests from now on.
@@ -97,7 +103,11 @@ impl Proxy {
         if fate == Fate::Lose {
             return;
         }
-        let server = *self.server.lock().unwrap();
+        let server = {
+            let mut servers = self.servers.lock().unwrap();
+            servers.rotate_left(1);
+            servers[0]
+        };
         let mut to = TcpStream::connect(server).await.unwrap();
         let (first, rest) = head.split_once("\r\n").unwrap();
         to.write_all(format!("{first}\r\nconnection: close\r\n{rest}").as_bytes()).await.unwrap();

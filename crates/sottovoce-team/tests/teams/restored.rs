@@ -1,7 +1,5 @@
 //! A server that was put back to an older state: members notice, and what it lost is there again
 
-use sottovoce::ConversationStore;
-use sottovoce::store::Profile;
 use sottovoce_sync::SyncReport;
 use sottovoce_team::Level;
 
@@ -121,21 +119,71 @@ async fn what_was_appended_and_never_read_back_is_appended_again() {
 #[tokio::test]
 async fn a_title_that_was_set_after_the_copy_holds_and_an_older_one_does_not_return() {
     let (mut house, anna, ben) = family().await;
-    let title = |title: &str| {
-        let title = Some(title.to_owned());
-        Box::new(move |profile: &mut Profile| profile.rename(title.clone()))
-    };
-    anna.store(PLANS).await.change_profile(title("first")).await.unwrap();
+    anna.sets_title("first").await;
     anna.sync().await;
     house.save_server().await;
-    anna.store(PLANS).await.change_profile(title("second")).await.unwrap();
+    anna.sets_title("second").await;
     anna.sync().await;
     house.restore_server().await;
     ben.sync().await;
     all_hold(&[&anna, &ben], &["We meet on Monday"]).await;
     for person in [&anna, &ben] {
-        let profile = person.store(PLANS).await.profile().await.unwrap();
-        assert_eq!(profile.title.as_deref(), Some("second"), "{}", person.name);
+        assert_eq!(person.title().await.as_deref(), Some("second"), "{}", person.name);
+    }
+}
+
+#[tokio::test]
+async fn a_title_that_only_some_had_read_holds_whoever_notices_first_that_the_server_was_put_back()
+{
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let (mut house, anna, ben) = family().await;
+        let carl = house.guest(&anna, "Carl", Level::Write).await;
+        house.save_server().await;
+        anna.sets_title("first").await;
+        for person in [&anna, &ben, &carl] {
+            person.sync().await;
+        }
+        ben.sets_title("second").await;
+        ben.sync().await;
+        anna.sync().await;
+        house.restore_server().await;
+        let people = [&anna, &ben, &carl];
+        for n in order {
+            people[n].problems().await;
+        }
+        all_hold(&people, &["We meet on Monday"]).await;
+        let dora = house.guest(&anna, "Dora", Level::Read).await;
+        for person in [&anna, &ben, &carl, &dora] {
+            assert_eq!(
+                person.title().await.as_deref(),
+                Some("second"),
+                "{} {order:?}",
+                person.name
+            );
+        }
+        // What somebody sets now is newer than what was there before.
+        carl.sets_title("third").await;
+        all_hold(&people, &["We meet on Monday"]).await;
+        for person in people {
+            assert_eq!(person.title().await.as_deref(), Some("third"), "{} {order:?}", person.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_title_that_was_set_and_not_shared_yet_holds_when_the_server_is_put_back() {
+    let (mut house, anna, ben) = family().await;
+    anna.sets_title("first").await;
+    anna.sync().await;
+    ben.sync().await;
+    house.restore_server().await;
+    ben.sets_title("second").await;
+    for person in [&anna, &ben] {
+        person.problems().await;
+    }
+    all_hold(&[&anna, &ben], &["We meet on Monday"]).await;
+    for person in [&anna, &ben] {
+        assert_eq!(person.title().await.as_deref(), Some("second"), "{}", person.name);
     }
 }
 
@@ -150,6 +198,26 @@ async fn a_member_who_was_shut_out_after_the_copy_is_shut_out_again() {
     ben.teams.sync(|_| {}).await.unwrap();
     anna.problems().await;
     assert!(ben.teams.sync(|_| {}).await.is_err());
+}
+
+#[tokio::test]
+async fn who_has_just_got_a_new_key_notices_too_that_the_server_was_put_back() {
+    let (mut house, anna, ben) = family().await;
+    house.guest(&anna, "Carl", Level::Write).await;
+    house.save_server().await;
+    let link = anna.teams.revoke(None, "Carl", None).await.unwrap().unwrap();
+    say(&anna, &["with the new key"]).await;
+    anna.sync().await;
+    say(&ben, &["ben 2"]).await;
+    ben.problems().await;
+    ben.teams.join(&link, "Ben").await.unwrap();
+    house.restore_server().await;
+    let problems = ben.problems().await;
+    assert!(problems.iter().any(|p| p.to_string().contains("older state")), "{problems:?}");
+    let all = ["We meet on Monday", "with the new key", "ben 2"];
+    all_hold(&[&anna, &ben], &all).await;
+    let dora = house.guest(&anna, "Dora", Level::Read).await;
+    all_hold(&[&dora], &all).await;
 }
 
 #[tokio::test]
