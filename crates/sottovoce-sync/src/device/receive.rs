@@ -257,7 +257,7 @@ impl Device {
     }
 
     /// Reports streams of which others have read more than the remote shows here.
-    fn note_withheld(&self, report: &mut SyncReport) {
+    fn note_withheld(&mut self, report: &mut SyncReport) {
         for (device, peer) in &self.state.peers {
             let told = self.state.peers.values().filter_map(|other| other.seen.get(device)).max();
             if told.is_some_and(|told| *told > peer.last) {
@@ -265,6 +265,7 @@ impl Device {
                 report.problems.push(Problem::Withheld { device: *device, name });
             }
         }
+        self.state.drop_known();
     }
 }
 

@@ -204,6 +204,7 @@ pub(crate) struct Peer {
     pub(crate) last: u64,
     pub(crate) name: String,
     pub(crate) at: Option<Timestamp>,
+    /// What it has read of this device, and of others beyond what is known of them here.
     pub(crate) seen: BTreeMap<Id, u64>,
     #[serde(default)]
     pub(crate) replaces: BTreeSet<Id>,
@@ -331,6 +332,17 @@ impl State {
     pub(crate) fn absent_if_gone(&self, error: SyncError) -> SyncError {
         let is_gone = error.of_remote() == Some(ErrorKind::NoContainer);
         if is_gone && self.synced_at.is_some() { self.absent() } else { error }
+    }
+
+    /// Forgets what devices have told of others that is known here too. Otherwise the state grows with their square.
+    pub(crate) fn drop_known(&mut self) {
+        let known = self.peers.iter().map(|(device, peer)| (*device, peer.last));
+        let known: BTreeMap<Id, u64> = known.collect();
+        for peer in self.peers.values_mut() {
+            peer.seen.retain(|device, told| {
+                *device == self.device || known.get(device).is_none_or(|last| *last < *told)
+            });
+        }
     }
 
     /// Forgets the devices whose streams are gone.
