@@ -125,21 +125,14 @@ impl Writer {
         (seen, noted): (u64, u64),
         expires: bool,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-        let now = self.reader.now();
-        let mut newest = self.reader.newest()?.newest;
-        let mut latest = latest_place(now);
+        let (now, newest) = (self.reader.now(), self.reader.newest()?.newest);
         // A clock that begins in 1970 after a power cut tells nothing of others' clocks.
-        if let Some(time) = newest.timestamp().filter(|newest| latest < *newest) {
-            latest = latest_place(time);
-        }
-        let latest = NameTime::try_from(latest)?;
-        newest = newest.max(NameTime::try_from(now)?);
-        for draft in &mut drafts {
-            if draft.time > latest {
-                draft.time = newest;
-            }
-            newest = newest.max(draft.time);
-        }
+        let asked = newest.timestamp().filter(|newest| latest_place(now) < *newest).unwrap_or(now);
+        let latest = NameTime::try_from(latest_place(asked))?;
+        let placed = drafts.iter().map(|draft| draft.time).filter(|time| *time <= latest);
+        let last = placed.fold(newest.max(NameTime::try_from(now)?), NameTime::max);
+        let is_far = |draft: &&mut ValidMessage| draft.time > latest;
+        drafts.iter_mut().filter(is_far).for_each(|draft| draft.time = last);
         let arriving = drafts.len() as u64;
         let has_copies = drafts.iter().any(|draft| draft.message.restored_from().is_some());
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.compactor.largest())? else {

@@ -4,10 +4,11 @@ pub(crate) mod pack_name;
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::message::ChatRole;
@@ -38,25 +39,18 @@ impl NameTime {
         Offset::UTC.to_timestamp(civil).ok()
     }
 
-    /// One millisecond later. The last millisecond of the year 9999 stays the same.
-    pub(crate) fn next(self) -> Self {
-        self.later(1)
-    }
-
     /// This time or, if another is later, the next one after that with these milliseconds. So the places of what is said
     /// after a message from the future are as far from each other as the times, and two devices seldom give the same one.
     /// What would be almost a second later was said a little before, and comes right after it.
     pub(crate) fn not_before(self, other: Self) -> Self {
         let until = (self.0 + 1000 - other.0 % 1000) % 1000;
-        match (self < other, until) {
-            (false, _) => self,
-            (true, 1..=900) => other.later(until),
-            _ => other.next(),
-        }
+        let later = || other.later(if until > 900 { 1 } else { until.max(1) });
+        if self < other { later() } else { self }
     }
 
-    fn later(self, milliseconds: u64) -> Self {
-        let by = SignedDuration::from_millis(i64::try_from(milliseconds).unwrap_or(i64::MAX));
+    /// Some milliseconds later. The end of the year 9999 stays the same.
+    pub(crate) fn later(self, milliseconds: u64) -> Self {
+        let by = Duration::from_millis(milliseconds);
         let later = self.timestamp().and_then(|time| time.checked_add(by).ok());
         later.and_then(|time| Self::try_from(time).ok()).unwrap_or(self)
     }

@@ -214,10 +214,9 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
         Err(error) => Err(error.into()),
     };
     let last = newest.as_ref().ok().and_then(|(newest, _)| newest.messages.first());
-    let last = last.map(|newest| &newest.message);
     // What another device said tells about that one's clock.
-    let last = last.filter(|last| !last.metadata.contains_key(IMPORTED_FROM));
-    clock(report, now, last.map(|last| last.timestamp));
+    let own = last.filter(|last| !last.message.metadata.contains_key(IMPORTED_FROM));
+    clock(report, now, own.map(|last| last.message.timestamp));
     let (newest, understood) = match newest {
         Ok(newest) => newest,
         Err(Failure::Library(error))

@@ -334,17 +334,6 @@ impl State {
         if is_gone && self.synced_at.is_some() { self.absent() } else { error }
     }
 
-    /// Forgets what devices have told of others that is known here too. Otherwise the state grows with their square.
-    pub(crate) fn drop_known(&mut self) {
-        let known = self.peers.iter().map(|(device, peer)| (*device, peer.last));
-        let known: BTreeMap<Id, u64> = known.collect();
-        for peer in self.peers.values_mut() {
-            peer.seen.retain(|device, told| {
-                *device == self.device || known.get(device).is_none_or(|last| *last < *told)
-            });
-        }
-    }
-
     /// Forgets the devices whose streams are gone.
     pub(crate) fn drop_missing(&mut self) {
         self.peers.retain(|_, peer| !peer.is_missing);
