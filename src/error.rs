@@ -135,9 +135,11 @@ pub enum Error {
     /// A message's time lies more than 24 hours ahead of the clock.
     #[error("the message's time is more than 24 hours ahead of this machine's clock")]
     FromTheFuture,
-    /// This machine's clock shows a time before the newest message's, so that expiry cannot be decided. Nothing was
-    /// removed.
-    #[error("this machine's clock is behind the newest message, whose time is {newest}")]
+    /// This machine's clock shows a time more than a week before the newest message's, so that expiry cannot be decided.
+    /// Nothing was removed.
+    #[error(
+        "this machine's clock is more than a week behind the newest message, whose time is {newest}"
+    )]
     ClockBehind {
         /// The newest message's time.
         newest: jiff::Timestamp,

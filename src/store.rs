@@ -260,8 +260,8 @@ pub trait ConversationStore: StoreBackend {
     /// Deletes the messages that the limits hide.
     ///
     /// # Errors
-    /// [`Error::ClockBehind`] if the clock shows a time before the newest message's, and [`Error::Damaged`] if the
-    /// settings cannot be read. Nothing is deleted then.
+    /// [`Error::ClockBehind`] if the clock shows a time more than a week before the newest message's, and
+    /// [`Error::Damaged`] if the settings cannot be read. Nothing is deleted then.
     async fn cleanup(&self) -> Result<CleanupReport> {
         rules::limits::cleanup(self).await
     }

@@ -364,7 +364,7 @@ impl Folder {
             if self.directory.create(&text, &line)? {
                 return Ok(name);
             }
-            name.time = name.time.next();
+            name.time = name.time.later(1);
         }
         let reason = "a thousand other files have the names that the next records would get";
         Err(Error::damaged(self.directory.path(), reason))

@@ -34,7 +34,7 @@ use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::NameTime;
-use crate::store::record::validation::{Limits, TimestampPolicy, ValidMessage, latest};
+use crate::store::record::validation::{Limits, TimestampPolicy, ValidMessage, latest_place};
 use crate::store::rules::StorePolicy;
 use crate::store::rules::current_state::ready;
 use crate::store::rules::forget::Prepared;
@@ -125,10 +125,14 @@ impl Writer {
         (seen, noted): (u64, u64),
         expires: bool,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-        let latest = NameTime::try_from(latest(self.reader.now()))?;
-        let newest = self.reader.newest()?.newest;
-        // Everything that is said later would stand at such a time too.
-        drafts.iter_mut().for_each(|draft| draft.time = draft.time.min(latest.max(newest)));
+        let (now, newest) = (self.reader.now(), self.reader.newest()?.newest);
+        // A clock that begins in 1970 after a power cut tells nothing of others' clocks.
+        let asked = newest.timestamp().filter(|newest| latest_place(now) < *newest).unwrap_or(now);
+        let latest = NameTime::try_from(latest_place(asked))?;
+        let placed = drafts.iter().map(|draft| draft.time).filter(|time| *time <= latest);
+        let last = placed.fold(newest.max(NameTime::try_from(now)?), NameTime::max);
+        let is_far = |draft: &&mut ValidMessage| draft.time > latest;
+        drafts.iter_mut().filter(is_far).for_each(|draft| draft.time = last);
         let arriving = drafts.len() as u64;
         let has_copies = drafts.iter().any(|draft| draft.message.restored_from().is_some());
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.compactor.largest())? else {

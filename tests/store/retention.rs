@@ -300,15 +300,28 @@ fn under_a_wrong_key_or_a_clock_that_is_behind_nothing_is_removed() {
         let house = House::keeping(4, DAY);
         let store = house.open().await;
         house.exchanges(&store, 1..=5).await;
-        house.wait(-3600);
+        house.wait(-8 * DAY as i64);
         assert!(matches!(store.cleanup().await, Err(Error::ClockBehind { .. })));
         assert_eq!(records(house.root.path()).len(), 10);
-        house.wait(3 * DAY as i64);
+        house.wait(11 * DAY as i64);
         let before = snapshot(house.root.path());
         let other = EncryptionKey::from_secret("another secret of the tests").unwrap();
         let opened = house.options(other).open(house.root.path()).await;
         assert!(matches!(opened, Err(Error::WrongKey { .. })));
         assert_eq!(snapshot(house.root.path()), before);
+        assert_eq!(store.cleanup().await.unwrap().removed, 10);
+    });
+}
+
+#[test]
+fn another_devices_clock_that_is_ahead_keeps_no_cleanup_from_its_work() {
+    block_on(async {
+        let house = House::keeping(0, DAY);
+        let store = house.open().await;
+        house.exchanges(&store, 1..=5).await;
+        house.wait(-6 * DAY as i64);
+        assert_eq!(store.cleanup().await.unwrap().removed, 0);
+        house.wait(8 * DAY as i64);
         assert_eq!(store.cleanup().await.unwrap().removed, 10);
     });
 }

@@ -360,6 +360,9 @@ impl Syncer {
         let mut state = State::new(invitation, device, name, selection);
         if let Some(before) = before {
             state.registers.clone_from(&before.registers);
+            // What has not arrived is not deleted because of that.
+            state.wanted.clone_from(&before.wanted);
+            state.waiting.clone_from(&before.waiting);
             state.stamp = before.stamp;
             state.left = (!before.closed).then(|| Box::new(before));
         }

@@ -4,6 +4,7 @@ pub(crate) mod pack_name;
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -38,12 +39,20 @@ impl NameTime {
         Offset::UTC.to_timestamp(civil).ok()
     }
 
-    /// One millisecond later. The last millisecond of the year 9999 stays the same.
-    pub(crate) fn next(self) -> Self {
-        self.timestamp()
-            .and_then(|time| time.checked_add(jiff::SignedDuration::from_millis(1)).ok())
-            .and_then(|time| Self::try_from(time).ok())
-            .unwrap_or(self)
+    /// This time or, if another is later, the next one after that with these milliseconds. So the places of what is said
+    /// after a message from the future are as far from each other as the times, and two devices seldom give the same one.
+    /// What would be almost a second later was said a little before, and comes right after it.
+    pub(crate) fn not_before(self, other: Self) -> Self {
+        let until = (self.0 + 1000 - other.0 % 1000) % 1000;
+        let later = || other.later(if until > 900 { 1 } else { until.max(1) });
+        if self < other { later() } else { self }
+    }
+
+    /// Some milliseconds later. The end of the year 9999 stays the same.
+    pub(crate) fn later(self, milliseconds: u64) -> Self {
+        let by = Duration::from_millis(milliseconds);
+        let later = self.timestamp().and_then(|time| time.checked_add(by).ok());
+        later.and_then(|time| Self::try_from(time).ok()).unwrap_or(self)
     }
 
     /// The 17 digits without the letters.
@@ -273,6 +282,32 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_is_said_after_a_message_from_the_future_keeps_its_distances() {
+        let of = |text: &str| NameTime::try_from(text.parse::<Timestamp>().unwrap()).unwrap();
+        let future = of("2035-12-31T23:59:59.950Z");
+        for (own, before, expected) in [
+            ("2035-12-31T23:59:59.950Z", future, "2035-12-31T23:59:59.950Z"),
+            ("2036-01-01T00:00:00Z", future, "2036-01-01T00:00:00Z"),
+            ("2025-08-24T16:36:25.123Z", future, "2036-01-01T00:00:00.123Z"),
+            (
+                "2025-08-24T16:36:25.150Z",
+                of("2036-01-01T00:00:00.123Z"),
+                "2036-01-01T00:00:00.150Z",
+            ),
+            // Two threads said something at once, and one of a millisecond.
+            (
+                "2025-08-24T16:36:25.122Z",
+                of("2025-08-24T16:36:25.123Z"),
+                "2025-08-24T16:36:25.124Z",
+            ),
+            ("1970-01-01T00:00:00.950Z", future, "2035-12-31T23:59:59.951Z"),
+        ] {
+            assert_eq!(of(own).not_before(before), of(expected), "{own}");
+        }
+        assert_eq!(NameTime::MIN.not_before(NameTime::MAX), NameTime::MAX);
     }
 
     #[test]

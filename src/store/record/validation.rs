@@ -16,6 +16,10 @@ use crate::store::record::name::NameTime;
 /// How far a message's time may be ahead of the clock.
 const AHEAD: SignedDuration = SignedDuration::from_hours(24);
 
+/// How far the place of another device's message may be ahead. What is said after it stands behind it, so until then it is
+/// also how late a conversation may expire.
+const PLACED_AHEAD: SignedDuration = SignedDuration::from_hours(7 * 24);
+
 /// Limits for what a writer accepts, and how long it waits for the lock.
 #[derive(Clone)]
 pub(crate) struct Limits {
@@ -28,7 +32,7 @@ pub(crate) struct Limits {
 /// Which time goes into a record's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimestampPolicy {
-    /// The later of the message's own time and the newest record's time: for messages that are said now.
+    /// The message's own time, or one after the newest record's if that is earlier: for messages that are said now.
     Newest,
     /// The message's own time: for imported messages.
     Own,
@@ -37,7 +41,7 @@ pub(crate) enum TimestampPolicy {
 impl TimestampPolicy {
     pub(crate) fn date(self, own: NameTime, newest: NameTime) -> NameTime {
         match self {
-            Self::Newest => own.max(newest),
+            Self::Newest => own.not_before(newest),
             Self::Own => own,
         }
     }
@@ -46,6 +50,11 @@ impl TimestampPolicy {
 /// The latest time that a message may have.
 pub(crate) fn latest(now: Timestamp) -> Timestamp {
     now.checked_add(AHEAD).unwrap_or(Timestamp::MAX)
+}
+
+/// The latest place that another device can give a message.
+pub(crate) fn latest_place(now: Timestamp) -> Timestamp {
+    now.checked_add(PLACED_AHEAD).unwrap_or(Timestamp::MAX)
 }
 
 /// A message that passed validation.

@@ -7,6 +7,7 @@ use crate::store::record::finding::Finding;
 use crate::store::record::profile::Profile;
 use crate::store::record::retention::{Horizon, Retention};
 use crate::store::record::seq_set::SeqSet;
+use crate::store::record::validation::latest_place;
 use crate::store::rules::StoreBackend;
 use crate::store::rules::backend_state::BackendState;
 use crate::store::rules::batch::Batch;
@@ -198,7 +199,7 @@ struct Deletion {
 
 impl Deletion {
     /// # Errors
-    /// [`Error::ClockBehind`] if the clock counts and shows a time before the newest message's.
+    /// [`Error::ClockBehind`] if the clock counts and shows a time more than a week before the newest message's.
     async fn of(
         store: &(impl StoreBackend + ?Sized),
         view: &View,
@@ -206,7 +207,9 @@ impl Deletion {
     ) -> Result<Self> {
         let newest = Newest::of(store, view, view.retention, 0).await?;
         let now = now(store);
-        if clock_counts && let Some(newest) = newest.last_said().filter(|newest| now < *newest) {
+        if clock_counts
+            && let Some(newest) = newest.last_said().filter(|newest| latest_place(now) < *newest)
+        {
             return Err(Error::ClockBehind { newest });
         }
         check_readable(&newest)?;

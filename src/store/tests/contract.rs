@@ -790,7 +790,13 @@ impl Model {
     fn append(&mut self, message: &ChatMessage) -> u64 {
         self.last_seq += 1;
         let said = message.timestamp.as_nanosecond().div_euclid(1_000_000);
-        self.newest = self.newest.max(i64::try_from(said).unwrap());
+        let said = i64::try_from(said).unwrap();
+        let until = (said % 1000 - self.newest % 1000).rem_euclid(1000);
+        self.newest = match said < self.newest {
+            true if (1..=900).contains(&until) => self.newest + until,
+            true => self.newest + 1,
+            false => said,
+        };
         self.live.push((self.last_seq, self.newest, message.clone()));
         self.last_seq
     }

@@ -8,6 +8,7 @@ use crate::store::read::tail::Tail;
 use crate::store::record::finding::Finding;
 use crate::store::record::retention::Horizon;
 use crate::store::record::seq_set::SeqSet;
+use crate::store::record::validation::latest_place;
 use crate::store::rules::limits_effect::{AT_ONCE, CleanupReport, together};
 use crate::store::write::committer::Committer;
 use crate::store::write::forget;
@@ -16,13 +17,13 @@ use crate::store::write::locked_state::hidden;
 /// Removes everything that is hidden.
 ///
 /// # Errors
-/// [`Error::ClockBehind`] if the clock is before the newest message's time. An error of the settings if they could
-/// not be read.
+/// [`Error::ClockBehind`] if the clock is more than a week before the newest message's time. An error of the settings if they
+/// could not be read.
 pub(crate) fn cleanup(committer: &Committer<'_>, tail: &mut Tail) -> Result<CleanupReport> {
     tail.check_settings(committer.folder)?;
     let now = committer.reader.now();
     if !tail.retention.is_forever()
-        && let Some(newest) = tail.last_said().filter(|newest| now < *newest)
+        && let Some(newest) = tail.last_said().filter(|newest| latest_place(now) < *newest)
     {
         return Err(Error::ClockBehind { newest });
     }

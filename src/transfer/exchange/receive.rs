@@ -51,8 +51,9 @@ impl Exchange {
     /// the same again changes nothing, and completes what was interrupted.
     ///
     /// Forgettings are noted whether or not the messages are here, so that they stay away later. Messages are stored as they
-    /// were said, without masking, under the next numbers and at their place in time; one from the future is placed where
-    /// this device's clock allows, and keeps its time. What the limits here hide of them is deleted later, as always.
+    /// were said, without masking, under the next numbers and at the place that they have on the device that said them. One
+    /// that is there more than a week ahead of this device's clock keeps its time, and is placed where it arrives. What the
+    /// limits here hide of them is deleted later, as always.
     ///
     /// Read [`settings`](Self::settings) again afterwards to know what a later change here starts from: a clear in the future
     /// counts as one of now, and some settings may be left out.

@@ -13,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use sottovoce::admin::store_exists;
 use sottovoce::context::recall::{Recall, Understood};
+use sottovoce::import::metadata::IMPORTED_FROM;
 use sottovoce::store::{Finding, FindingKind, ReadResult};
 use sottovoce::{Config, ConversationStore, Error, SystemClock, with_causes};
 
@@ -213,7 +214,9 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
         Err(error) => Err(error.into()),
     };
     let last = newest.as_ref().ok().and_then(|(newest, _)| newest.messages.first());
-    clock(report, now, last.map(|newest| newest.ordered_at()));
+    // What another device said tells about that one's clock.
+    let own = last.filter(|last| !last.message.metadata.contains_key(IMPORTED_FROM));
+    clock(report, now, own.map(|last| last.message.timestamp));
     let (newest, understood) = match newest {
         Ok(newest) => newest,
         Err(Failure::Library(error))

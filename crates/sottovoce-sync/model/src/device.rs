@@ -56,6 +56,11 @@ pub(crate) struct Device {
     /// Whether the stream has not begun yet, and which streams it takes the place of.
     pub(crate) is_beginning: bool,
     pub(crate) replaces: BTreeSet<Stream>,
+    /// Whether it does not share the conversation, and which of its streams stay because of that.
+    pub(crate) is_private: bool,
+    pub(crate) kept: BTreeSet<Stream>,
+    /// The space that it is in. Each removal of a device begins another one.
+    pub(crate) space: u8,
 }
 
 impl Device {
@@ -91,7 +96,9 @@ impl Device {
     /// Leaves the stream for a new one.
     pub(crate) fn begin_stream(&mut self, stream: Stream) {
         let left = std::mem::replace(&mut self.stream, stream);
+        self.replaces.append(&mut self.kept);
         self.replaces.insert(left);
+        self.published = 0;
         self.head = Head::default();
         self.pending = None;
         self.published_forgotten.clear();
@@ -102,6 +109,9 @@ impl Device {
     /// The changes of the stream with everything that is here now. `heard` is what the streams of others have.
     pub(crate) fn changes(&self, heard: &BTreeSet<Message>) -> Vec<Change> {
         let mut changes = self.head.changes.clone();
+        if self.is_private {
+            return changes;
+        }
         for change in &mut changes {
             if matches!(change, Change::Said(message) if self.forgotten.contains(message)) {
                 *change = Change::TakenOut;
@@ -112,9 +122,9 @@ impl Device {
         for (number, record) in (0..).zip(&self.records) {
             let is_new = match self.is_beginning {
                 true => !heard.contains(&record.message),
-                false => record.is_own && number >= self.published,
+                false => record.is_own,
             };
-            if is_new && !record.is_forgotten {
+            if number >= self.published && is_new && !record.is_forgotten {
                 changes.push(Change::Said(record.message));
             }
         }
@@ -127,6 +137,12 @@ impl Device {
         self.published = pending.records;
         self.published_forgotten = pending.forgotten;
         self.pending = None;
-        self.is_beginning = false;
+    }
+
+    /// Joins another space.
+    pub(crate) fn join(&mut self, space: u8, stream: Stream) {
+        self.begin_stream(stream);
+        self.replaces.clear();
+        self.space = space;
     }
 }

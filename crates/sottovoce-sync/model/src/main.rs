@@ -2,8 +2,8 @@
 //! publishes, what it reads, and what it does when its own stream is not as it left it.
 //!
 //! `cargo run --release` checks the protocol itself, then the protocol without each of its rules, which must fail.
-//! `cargo run --release -- says forgets crashes restores clones rollbacks wipes` checks with other limits. Not in the model:
-//! segments, the two slots of a head, settings, several conversations and spaces.
+//! `cargo run --release -- says forgets crashes restores clones rollbacks wipes removals selections` checks with other limits.
+//! Not in the model: segments, the two slots of a head, settings, several conversations, and removals that are interrupted.
 
 mod device;
 mod world;
@@ -14,27 +14,38 @@ use std::time::Instant;
 use stateright::{Checker, HasDiscoveries, Model};
 use world::Protocol;
 
-/// How often things happen: says, forgets, crashes, restores, clones, rollbacks, wipes.
-const USUAL: [[u8; 7]; 13] = [
-    [2, 1, 2, 0, 0, 0, 0],
-    [3, 1, 0, 0, 0, 0, 0],
-    [2, 1, 0, 1, 0, 0, 0],
-    [1, 1, 0, 0, 1, 0, 0],
-    [2, 0, 0, 0, 1, 0, 0],
-    [2, 1, 0, 0, 0, 1, 0],
-    [2, 1, 0, 0, 0, 0, 1],
-    // Each two of restores, clones, rollbacks and wipes.
-    [1, 1, 0, 1, 0, 0, 1],
-    [1, 1, 0, 1, 0, 1, 0],
-    [1, 0, 0, 1, 1, 0, 0],
-    [1, 0, 0, 0, 1, 1, 0],
-    [1, 0, 0, 0, 1, 0, 1],
-    [2, 0, 0, 0, 0, 1, 1],
+/// How often things happen: says, forgets, crashes, restores, clones, rollbacks, wipes, removals, selections.
+const USUAL: [[u8; 9]; 24] = [
+    [2, 1, 2, 0, 0, 0, 0, 0, 0],
+    [3, 1, 0, 0, 0, 0, 0, 0, 0],
+    [2, 1, 0, 1, 0, 0, 0, 0, 0],
+    [1, 1, 0, 0, 1, 0, 0, 0, 0],
+    [2, 0, 0, 0, 1, 0, 0, 0, 0],
+    [2, 1, 0, 0, 0, 1, 0, 0, 0],
+    [2, 1, 0, 0, 0, 0, 1, 0, 0],
+    // Each two of restores, clones, rollbacks, wipes, removals and selections.
+    [1, 1, 0, 1, 0, 0, 1, 0, 0],
+    [1, 1, 0, 1, 0, 1, 0, 0, 0],
+    [1, 0, 0, 1, 1, 0, 0, 0, 0],
+    [1, 0, 0, 0, 1, 1, 0, 0, 0],
+    [1, 0, 0, 0, 1, 0, 1, 0, 0],
+    [2, 0, 0, 0, 0, 1, 1, 0, 0],
+    [2, 1, 1, 0, 0, 0, 0, 1, 0],
+    [1, 1, 1, 0, 0, 0, 0, 0, 2],
+    [1, 1, 0, 1, 0, 0, 0, 1, 0],
+    [1, 0, 0, 0, 1, 0, 0, 1, 0],
+    [1, 1, 0, 0, 0, 1, 0, 1, 0],
+    [1, 1, 0, 0, 0, 0, 1, 1, 0],
+    [1, 1, 0, 1, 0, 0, 0, 0, 2],
+    [1, 0, 0, 0, 1, 0, 0, 0, 2],
+    [1, 1, 0, 0, 0, 1, 0, 0, 2],
+    [1, 1, 0, 0, 0, 0, 1, 0, 2],
+    [1, 1, 0, 0, 0, 0, 0, 1, 2],
 ];
 
 fn main() -> ExitCode {
     let given: Vec<u8> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
-    let is_right = match <[u8; 7]>::try_from(given) {
+    let is_right = match <[u8; 9]>::try_from(given) {
         Ok(limits) => holds(&Protocol { limits: limits.into(), ..Protocol::default() }),
         Err(_) => usual(),
     };
@@ -43,9 +54,10 @@ fn main() -> ExitCode {
 
 /// The protocol holds, and each of its rules is needed.
 fn usual() -> bool {
-    let protocol = |limits: [u8; 7]| Protocol { limits: limits.into(), ..Protocol::default() };
+    let protocol = |limits: [u8; 9]| Protocol { limits: limits.into(), ..Protocol::default() };
     let all = USUAL.into_iter().filter(|limits| !holds(&protocol(*limits))).count() == 0;
-    let (restored, cloned) = (protocol([2, 1, 0, 1, 0, 0, 0]), protocol([2, 1, 0, 0, 1, 0, 0]));
+    let (restored, cloned) =
+        (protocol([2, 1, 0, 1, 0, 0, 0, 0, 0]), protocol([2, 1, 0, 0, 1, 0, 0, 0, 0]));
     let without = [
         ("beginning a new stream", Protocol { renews: false, ..restored.clone() }),
         ("leaving a stream that another replaces", Protocol { moves_on: false, ..cloned.clone() }),
@@ -53,7 +65,15 @@ fn usual() -> bool {
         ("publishing what nobody has", Protocol { completes: false, ..restored }),
         (
             "beginning a new stream when another's went back",
-            Protocol { follows: false, ..protocol([2, 0, 0, 1, 0, 0, 1]) },
+            Protocol { follows: false, ..protocol([2, 0, 0, 1, 0, 0, 1, 0, 0]) },
+        ),
+        (
+            "looking again at what is shared again",
+            Protocol { looks_again: false, ..protocol([2, 1, 0, 0, 0, 0, 0, 0, 2]) },
+        ),
+        (
+            "keeping streams with what is shared no more",
+            Protocol { keeps: false, ..protocol([1, 1, 0, 1, 0, 1, 0, 0, 2]) },
         ),
     ];
     let unneeded = without.into_iter().filter(|(rule, protocol)| {

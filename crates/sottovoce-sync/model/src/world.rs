@@ -16,11 +16,15 @@ pub(crate) struct Limits {
     pub(crate) clones: u8,
     pub(crate) rollbacks: u8,
     pub(crate) wipes: u8,
+    pub(crate) removals: u8,
+    pub(crate) selections: u8,
 }
 
-impl From<[u8; 7]> for Limits {
-    fn from([says, forgets, crashes, restores, clones, rollbacks, wipes]: [u8; 7]) -> Self {
-        Self { says, forgets, crashes, restores, clones, rollbacks, wipes }
+impl From<[u8; 9]> for Limits {
+    fn from(limits: [u8; 9]) -> Self {
+        let [says, forgets, crashes, restores, clones, rollbacks, wipes, removals, selections] =
+            limits;
+        Self { says, forgets, crashes, restores, clones, rollbacks, wipes, removals, selections }
     }
 }
 
@@ -37,6 +41,10 @@ pub(crate) struct Protocol {
     pub(crate) completes: bool,
     /// A device that sees another's stream go back begins a new one.
     pub(crate) follows: bool,
+    /// A device that shares the conversation again looks at what nobody has.
+    pub(crate) looks_again: bool,
+    /// A stream stays that has a conversation which its device shares no more.
+    pub(crate) keeps: bool,
     pub(crate) limits: Limits,
 }
 
@@ -44,7 +52,16 @@ impl Default for Protocol {
     fn default() -> Self {
         let limits = Limits::default();
         let all = true;
-        Self { renews: all, moves_on: all, checks_line: all, completes: all, follows: all, limits }
+        Self {
+            renews: all,
+            moves_on: all,
+            checks_line: all,
+            completes: all,
+            follows: all,
+            looks_again: all,
+            keeps: all,
+            limits,
+        }
     }
 }
 
@@ -68,7 +85,8 @@ pub(crate) struct World {
     next_stream: Stream,
     next_token: u8,
     next_message: Message,
-    happened: [u8; 7],
+    space: u8,
+    happened: [u8; 9],
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +106,10 @@ pub(crate) enum Action {
     Clone,
     RollBack(Stream),
     Wipe(Stream),
+    /// The first device shuts out a lost one: what is at the remote goes, and the others join again.
+    Remove,
+    /// A device shares the conversation no more, or again.
+    Select(usize),
 }
 
 impl World {
@@ -123,6 +145,7 @@ impl World {
 
 impl Protocol {
     fn read(&self, world: &mut World, number: usize, notes: bool) {
+        Self::follow(world, number);
         let live = world.live();
         let device = &mut world.devices[number];
         let mut went_back = false;
@@ -135,7 +158,9 @@ impl Protocol {
             went_back |= !is_known;
             let from = if is_known { usize::from(at.0).min(head.changes.len()) } else { 0 };
             for change in &head.changes[from..] {
-                device.apply(*change);
+                if !device.is_private {
+                    device.apply(*change);
+                }
             }
             if notes {
                 device.read.insert(stream, (head.changes.len() as u8, head.token));
@@ -143,6 +168,25 @@ impl Protocol {
         }
         if went_back && notes && self.follows && !device.is_beginning {
             self.begin(world, number);
+        }
+    }
+
+    /// A device that finds its space closed joins the one that follows.
+    fn follow(world: &mut World, number: usize) {
+        if world.devices[number].space != world.space {
+            world.devices[number].join(world.space, world.next_stream);
+            world.next_stream += 1;
+        }
+    }
+
+    fn select(&self, world: &mut World, number: usize) {
+        let device = &mut world.devices[number];
+        device.is_private = !device.is_private;
+        if !device.kept.is_empty() {
+            self.begin(world, number);
+        } else if !device.is_private && self.looks_again {
+            device.is_beginning = true;
+            device.read.clear();
         }
     }
 
@@ -154,6 +198,7 @@ impl Protocol {
     }
 
     fn note(&self, world: &mut World, number: usize) {
+        Self::follow(world, number);
         let there = world.head(world.devices[number].stream).map_or(0, |head| head.token);
         let device = &mut world.devices[number];
         if let Some(pending) = device.pending.take()
@@ -170,8 +215,21 @@ impl Protocol {
         if world.devices[number].is_beginning {
             self.read(world, number, true);
         }
+        let heads = world.heads.clone();
         let live = world.live();
         let device = &mut world.devices[number];
+        if device.is_private && self.keeps {
+            let has_words = |stream: &Stream| {
+                heads
+                    .get(stream)
+                    .and_then(|heads| heads.last())
+                    .is_some_and(|head| !head.changes.is_empty())
+            };
+            let kept: BTreeSet<Stream> =
+                device.replaces.iter().copied().filter(has_words).collect();
+            device.replaces.retain(|stream| !kept.contains(stream));
+            device.kept.extend(kept);
+        }
         let others = live.iter().filter(|(stream, _)| !device.replaces.contains(stream));
         let heard: BTreeSet<Message> = others
             .flat_map(|(_, head)| &head.changes)
@@ -189,22 +247,29 @@ impl Protocol {
         let mut line = device.head.line.clone();
         line.insert((changes.len() as u8, token));
         let head = Head { token, changes, line, replaces: device.replaces.clone() };
-        let (records, forgotten) = (device.records.len() as u8, device.forgotten.clone());
+        // What it does not share is not looked at.
+        let (records, forgotten) = match device.is_private {
+            true => (device.published, device.published_forgotten.clone()),
+            false => (device.records.len() as u8, device.forgotten.clone()),
+        };
         device.pending = Some(Pending { head, records, forgotten });
         world.phases[number] = Phase::Noted;
     }
 
     fn write(world: &mut World, number: usize) {
         let device = &world.devices[number];
-        if let Some(pending) = &device.pending {
+        let is_closed = device.space != world.space;
+        if let Some(pending) = device.pending.as_ref().filter(|_| !is_closed) {
             world.heads.entry(device.stream).or_default().push(pending.head.clone());
             world.phases[number] = Phase::Written;
+        } else {
+            world.phases[number] = Phase::Idle;
         }
     }
 
     fn adopt(world: &mut World, number: usize) {
         let device = &mut world.devices[number];
-        let was_beginning = device.is_beginning;
+        let was_beginning = std::mem::take(&mut device.is_beginning);
         if let Some(pending) = device.pending.take() {
             device.adopt(pending);
         }
@@ -221,6 +286,11 @@ impl Protocol {
     fn settled(&self, world: &World) -> World {
         let mut world = world.clone();
         world.phases.fill(Phase::Idle);
+        for number in 0..world.devices.len() {
+            if world.devices[number].is_private {
+                self.select(&mut world, number);
+            }
+        }
         for round in 0..7 {
             for number in 0..world.devices.len() {
                 // A warning told the person to mend.
@@ -252,13 +322,18 @@ impl Model for Protocol {
             next_stream: 3,
             next_token: 1,
             next_message: 1,
-            happened: [0; 7],
+            space: 0,
+            happened: [0; 9],
         }]
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        let Limits { says, forgets, crashes, restores, clones, rollbacks, wipes } = self.limits;
-        let [said, forgot, crashed, restored, cloned, rolled, wiped] = world.happened;
+        let Limits { says, forgets, crashes, restores, clones, rollbacks, wipes, .. } = self.limits;
+        let [said, forgot, crashed, restored, cloned, rolled, wiped, removed, selected] =
+            world.happened;
+        if removed < self.limits.removals && world.phases[0] == Phase::Idle {
+            actions.push(Action::Remove);
+        }
         for number in 0..world.devices.len() {
             if said < says {
                 actions.push(Action::Say(number));
@@ -271,6 +346,9 @@ impl Model for Protocol {
                     actions.extend([Action::Note(number), Action::Read(number)]);
                     if crashed < crashes {
                         actions.push(Action::ReadAndCrash(number));
+                    }
+                    if selected < self.limits.selections {
+                        actions.push(Action::Select(number));
                     }
                 }
                 Phase::Noted => actions.push(Action::Write(number)),
@@ -345,6 +423,24 @@ impl Model for Protocol {
             Action::Wipe(stream) => {
                 world.happened[6] += 1;
                 world.heads.get_mut(&stream)?.clear();
+            }
+            Action::Remove => {
+                world.happened[7] += 1;
+                self.note(&mut world, 0);
+                if world.phases[0] == Phase::Noted {
+                    Self::write(&mut world, 0);
+                    Self::adopt(&mut world, 0);
+                }
+                self.read(&mut world, 0, true);
+                world.heads.clear();
+                world.space += 1;
+                self.note(&mut world, 0);
+                Self::write(&mut world, 0);
+                Self::adopt(&mut world, 0);
+            }
+            Action::Select(number) => {
+                world.happened[8] += 1;
+                self.select(&mut world, number);
             }
         }
         (world != *before).then_some(world)

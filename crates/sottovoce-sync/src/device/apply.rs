@@ -306,8 +306,10 @@ impl Device {
         let text = scope.to_string();
         for name in names {
             let value = values.get(&name);
-            // What is arriving counts as the value that it will have: if it is deleted then, that is a change.
-            if value.is_none() && self.state.is_arriving(&text, &name) {
+            // What is arriving counts as the value that it will have: if it is deleted then, or was since it arrived, that is a
+            // change.
+            let is_deleted = value.is_some_and(Value::is_null);
+            if is_deleted || value.is_none() && self.state.is_arriving(&text, &name) {
                 continue;
             }
             if let Some(known) = self.state.registers.get_mut(&text).and_then(|r| r.get_mut(&name))

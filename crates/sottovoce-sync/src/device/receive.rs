@@ -173,13 +173,19 @@ impl Device {
             self.save().await?;
             return Err(SyncError::Closed);
         }
-        let peer = self.state.peers.entry(device).or_default();
+        // What is known here too would make the state grow with the square of the devices.
+        let State { device: own, peers, .. } = &mut self.state;
+        let is_news = |(other, told): &(&Id, &u64)| {
+            *other == own || peers.get(other).is_none_or(|peer| peer.last < **told)
+        };
+        let seen = head.seen.iter().filter(is_news).map(|(other, told)| (*other, *told)).collect();
+        let peer = peers.entry(device).or_default();
         peer.n = head.n;
         peer.is_missing = false;
         peer.last = head.last.0;
         peer.name.clone_from(&head.name);
         peer.at = Some(head.at);
-        peer.seen.clone_from(&head.seen);
+        peer.seen = seen;
         peer.replaces.clone_from(&head.replaces);
         self.heads.insert(device, head.clone());
         Ok(Some(head))

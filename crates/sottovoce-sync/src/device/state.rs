@@ -204,6 +204,7 @@ pub(crate) struct Peer {
     pub(crate) last: u64,
     pub(crate) name: String,
     pub(crate) at: Option<Timestamp>,
+    /// What it has read of this device, and of others beyond what is known of them here.
     pub(crate) seen: BTreeMap<Id, u64>,
     #[serde(default)]
     pub(crate) replaces: BTreeSet<Id>,

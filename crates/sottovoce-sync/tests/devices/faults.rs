@@ -178,6 +178,29 @@ async fn a_remote_that_was_wiped_gets_everything_again() {
 }
 
 #[tokio::test]
+async fn a_device_remembers_of_each_other_one_no_more_the_more_there_are() {
+    let machines: [Machine; 6] = devices().await;
+    for machine in machines.iter().cycle().take(18) {
+        machine.say("news").await;
+        machine.sync().await;
+    }
+    for machine in machines.iter().cycle().take(12) {
+        machine.sync().await;
+    }
+    for machine in &machines {
+        let root = machine.home.store(&Scope::Default).await;
+        let state = exchange::read_state(&root, Sharing::Devices).await.unwrap().unwrap();
+        let state: serde_json::Value = serde_json::from_slice(&state).unwrap();
+        let peers = state["peers"].as_object().unwrap();
+        assert_eq!(peers.len(), 5);
+        assert!(
+            peers.values().all(|peer| peer["seen"].as_object().unwrap().len() == 1),
+            "{peers:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_is_withheld_from_one_device_shows_there() {
     let [one, two, three] = devices().await;
     one.say("first").await;
@@ -355,6 +378,69 @@ async fn clocks_that_are_wrong_by_decades_change_no_more_than_the_order() {
     one.say("now").await;
     one.forget("in 2035").await;
     all_have(&[&one, &two], &["in 1970", "now"]).await;
+}
+
+/// Three devices talk, of which the second has a clock that is wrong by so many hours.
+async fn talk_of_three(hours: i64) -> [Machine; 3] {
+    let machines: [Machine; 3] = devices().await;
+    machines[0].say("before").await;
+    for machine in &machines {
+        machine.sync().await;
+    }
+    machines[1].home.clock.advance(SignedDuration::from_hours(hours));
+    for round in 0..4 {
+        for (at, machine) in machines.iter().enumerate() {
+            machine.home.clock.advance(SignedDuration::from_millis(1500 + 70 * at as i64));
+            machine.say(&format!("{round} by {at}")).await;
+            machine.say(&format!("{round} more by {at}")).await;
+            if (round + at) % 2 == 0 {
+                machine.sync().await;
+            }
+        }
+    }
+    for machine in machines.iter().cycle().take(9) {
+        machine.sync().await;
+    }
+    machines
+}
+
+#[tokio::test]
+async fn a_clock_that_is_days_off_gives_all_devices_one_order() {
+    for hours in [72, 150, -72, -24 * 365 * 50] {
+        let [one, two, three] = talk_of_three(hours).await;
+        let mut words = one.words().await;
+        assert_eq!(words.len(), 25);
+        assert_eq!(two.words().await, words);
+        assert_eq!(three.words().await, words);
+        // Whoever speaks next has the last word, though its clock is behind.
+        three.say("and then").await;
+        for machine in [&three, &one, &two] {
+            machine.sync().await;
+        }
+        words.push("and then".to_owned());
+        for machine in [&one, &two, &three] {
+            assert_eq!(machine.words().await, words, "{hours}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_decades_ahead_moves_nobody_elses_words() {
+    let [one, _, three] = talk_of_three(24 * 365 * 30).await;
+    let by_others = async |machine: &Machine| {
+        let mut words = machine.words().await;
+        words.retain(|word| !word.ends_with("by 1"));
+        words
+    };
+    assert_eq!(by_others(&one).await, by_others(&three).await);
+    assert_eq!(by_others(&one).await.len(), 17);
+    for machine in [one, three] {
+        let tail = machine.home.store(&Scope::Default).await.read_tail(99).await.unwrap().messages;
+        let now = machine.home.clock.now().timestamp();
+        assert!(
+            tail.iter().all(|stored| stored.ordered_at() <= now + SignedDuration::from_secs(9))
+        );
+    }
 }
 
 #[tokio::test]

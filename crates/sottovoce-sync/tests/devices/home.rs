@@ -1,16 +1,21 @@
 //! A store in a folder, as a process opens it
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use sottovoce::admin::Rekey;
 use sottovoce::{EncryptionKey, FileConversationStore, ManualClock, Result, Scope, StoreOptions};
 use sottovoce_sync::Conversations;
 use tempfile::TempDir;
 
 /// The secret of every store, until it is changed.
 pub(crate) const SECRET: &str = "a long secret that only this house knows";
+/// The secret after it was changed.
+pub(crate) const NEXT: &str = "another long secret that this house knows";
 
 pub(crate) struct Home {
     pub(crate) folder: PathBuf,
@@ -21,6 +26,21 @@ pub(crate) struct Home {
 impl Home {
     pub(crate) fn new(folder: PathBuf, clock: Arc<ManualClock>) -> Self {
         Self { folder, clock, secret: Mutex::new(SECRET) }
+    }
+
+    pub(crate) fn secret(&self) -> &'static str {
+        *self.secret.lock().unwrap()
+    }
+
+    /// Changes the key to the other one of two.
+    pub(crate) async fn rekey(&self) {
+        let next = if self.secret() == SECRET { NEXT } else { SECRET };
+        let [from, to] =
+            [self.secret(), next].map(|secret| EncryptionKey::from_secret(secret).unwrap());
+        let rekey = Rekey::new(from, to).lock_timeout(Duration::from_secs(60));
+        let report = rekey.run(&self.folder, |_| ControlFlow::Continue(())).await.unwrap();
+        assert!(report.left.is_empty(), "{:?}", report.left);
+        *self.secret.lock().unwrap() = next;
     }
 
     pub(crate) async fn store(&self, scope: &Scope) -> FileConversationStore {
@@ -38,7 +58,7 @@ impl Conversations for Home {
     }
 
     async fn open(&self, scope: &Scope) -> Result<FileConversationStore> {
-        let key = EncryptionKey::from_secret(*self.secret.lock().unwrap())?;
+        let key = EncryptionKey::from_secret(self.secret())?;
         let options = StoreOptions::new(key).scope(scope.clone());
         options.clock(Arc::clone(&self.clock) as _).open(&self.folder).await
     }

@@ -1,12 +1,28 @@
 //! A process that dies in the middle of a sync
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::Poll;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use sottovoce_remote::{Remote, RemoteError};
 use tokio::sync::Notify;
+
+/// Works for so many steps and then goes no further, like a process that dies: between two requests, or two operations of
+/// a store. `None` if it was not done by then. What a store was at is done: within that, its own tests interrupt it.
+pub(crate) async fn for_steps<T>(mut steps: u64, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| match steps {
+        0 => Poll::Ready(None),
+        _ => {
+            steps -= 1;
+            work.as_mut().poll(context).map(Some)
+        }
+    })
+    .await
+}
 
 /// A remote whose operations never end once there have been so many.
 #[derive(Debug, Clone)]

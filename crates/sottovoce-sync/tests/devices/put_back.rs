@@ -121,6 +121,63 @@ async fn an_artifact_that_had_not_arrived_goes_when_its_conversation_is_forgotte
     panic!("no object has the contents");
 }
 
+#[tokio::test]
+async fn an_artifact_that_arrived_with_an_interrupted_sync_is_deleted_everywhere() {
+    let [one, two] = devices().await;
+    let store = one.home.store(&Scope::Default).await;
+    let new = NewArtifact::new(ArtifactKind::File, "plan.txt");
+    store.add_artifact(new, Box::new(Cursor::new(b"contents".to_vec()))).await.unwrap();
+    one.sync().await;
+    let truth = one.remote.objects.objects();
+    for name in named(&one.remote.objects, "/o/") {
+        one.remote.objects.restore(without(&truth, &name));
+        let waiting = two.copied();
+        let outcome = waiting.try_sync().await;
+        one.remote.objects.restore(truth.clone());
+        if !outcome.is_ok_and(|report| problems(&report) == ["artifact"]) {
+            continue;
+        }
+        waiting.remote.once(Action::List, "/h", Fate::Lose);
+        waiting.try_sync().await.unwrap_err();
+        let there = waiting.home.store(&Scope::Default).await;
+        let (arrived, _) = there.artifacts().await.unwrap();
+        there.delete_artifacts(&[arrived[0].id.clone()]).await.unwrap();
+        rounds(&[&waiting, &one]).await;
+        assert!(store.artifacts().await.unwrap().0.is_empty(), "the other device keeps it");
+        return;
+    }
+    panic!("no object has the contents");
+}
+
+#[tokio::test]
+async fn an_artifact_that_had_not_arrived_is_not_deleted_when_a_device_is_shut_out() {
+    let [one, two, three] = devices().await;
+    one.say("look at this").await;
+    let store = one.home.store(&Scope::Default).await;
+    let new = NewArtifact::new(ArtifactKind::File, "plan.txt");
+    store.add_artifact(new, Box::new(Cursor::new(b"contents".to_vec()))).await.unwrap();
+    rounds(&[&three, &one]).await;
+    let truth = one.remote.objects.objects();
+    for name in named(&one.remote.objects, "/o/") {
+        one.remote.objects.restore(without(&truth, &name));
+        let waiting = two.copied();
+        if !waiting.try_sync().await.is_ok_and(|report| problems(&report) == ["artifact"]) {
+            continue;
+        }
+        waiting.syncer.remove_device("device 2", |_| {}).await.unwrap();
+        assert!(matches!(one.try_sync().await, Err(SyncError::Closed)));
+        let invitation = waiting.syncer.invitation().await.unwrap();
+        one.syncer.join(&invitation, Default::default()).await.unwrap();
+        rounds(&[&waiting, &one, &waiting]).await;
+        for machine in [&one, &waiting] {
+            let store = machine.home.store(&Scope::Default).await;
+            assert_eq!(store.artifacts().await.unwrap().0.len(), 1);
+        }
+        return;
+    }
+    panic!("no object has the contents");
+}
+
 fn without<T: Clone>(objects: &BTreeMap<String, T>, name: &str) -> BTreeMap<String, T> {
     objects.iter().filter(|(key, _)| *key != name).map(|(k, v)| (k.clone(), v.clone())).collect()
 }

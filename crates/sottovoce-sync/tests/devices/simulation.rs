@@ -5,6 +5,7 @@
 //! `SIMULATION_SEEDS=10000` tries more seeds than the usual 100, `SIMULATION_SEED=7` that one alone, both as many from there.
 
 mod action;
+mod contents;
 mod shrink;
 mod world;
 

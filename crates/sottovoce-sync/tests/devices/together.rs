@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use sottovoce::admin::Rekey;
 use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::import::Backup;
 use sottovoce::store::{SavedMessage, Snapshot};
-use sottovoce::{ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Scope};
+use sottovoce::{ChatMessage, ChatRole, Clock, ConversationStore, Scope};
 use sottovoce_sync::{Background, SyncError};
 use tokio::runtime::Handle;
 
-use crate::home::{Home, SECRET, new_folder};
+use crate::home::{Home, new_folder};
 use crate::house::{Fate, Machine, devices};
 
 /// What happens in the middle of a sync.
@@ -117,7 +116,6 @@ async fn a_backup_may_be_imported_while_it_syncs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_may_be_saved_and_the_key_changed_while_it_syncs() {
-    const NEXT: &str = "another long secret that this house knows";
     at_each_request(|home| {
         Box::pin(async move {
             let store = home.store(&Scope::Default).await;
@@ -127,13 +125,7 @@ async fn a_snapshot_may_be_saved_and_the_key_changed_while_it_syncs() {
             let snapshot = Snapshot::new(now, (now, now), saved.collect()).unwrap();
             store.save_snapshot(snapshot).await.unwrap();
             drop(store);
-            let [from, to] =
-                [SECRET, NEXT].map(|secret| EncryptionKey::from_secret(secret).unwrap());
-            let rekey = Rekey::new(from, to).lock_timeout(Duration::from_secs(60));
-            let next = |_| std::ops::ControlFlow::Continue(());
-            let report = rekey.run(&home.folder, next).await.unwrap();
-            assert!(report.left.is_empty(), "{:?}", report.left);
-            *home.secret.lock().unwrap() = NEXT;
+            home.rekey().await;
         })
     })
     .await;

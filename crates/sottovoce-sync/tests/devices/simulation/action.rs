@@ -57,6 +57,17 @@ pub(crate) enum Action {
         device: u64,
         scope: u64,
     },
+    /// A conversation is forgotten on another device, to which the contents of an artifact have hardly arrived.
+    ForgetArriving {
+        device: u64,
+        other: u64,
+        scope: u64,
+    },
+    /// Somebody searches, and the index is saved.
+    Search {
+        device: u64,
+        scope: u64,
+    },
     Snapshot {
         device: u64,
         scope: u64,
@@ -70,6 +81,17 @@ pub(crate) enum Action {
     /// The process dies after so many operations at the remote.
     Die {
         device: u64,
+        after: u64,
+    },
+    /// The process dies after so many steps of its work, most of which are operations of its store.
+    DieBetween {
+        device: u64,
+        after: u64,
+    },
+    /// The same while a conversation is forgotten.
+    DieForgetting {
+        device: u64,
+        scope: u64,
         after: u64,
     },
     Backup {
@@ -98,6 +120,14 @@ pub(crate) enum Action {
     },
     Mend {
         device: u64,
+    },
+    /// The store gets the other of two keys.
+    Rekey {
+        device: u64,
+    },
+    Pack {
+        device: u64,
+        scope: u64,
     },
     /// The person chooses other conversations.
     Select {
@@ -141,7 +171,15 @@ fn one(random: &mut Random, is_wild: bool) -> Action {
             _ => Action::Remove { device },
         };
     }
-    match random.below(if is_wild { 44 } else { 34 }) {
+    if random.below(8) == 0 {
+        return match random.below(8) {
+            0 => Action::ForgetArriving { device, other: random.below(8), scope },
+            1 | 2 => Action::Search { device, scope },
+            3 => Action::DieForgetting { device, scope, after: random.below(12) },
+            _ => Action::DieBetween { device, after: random.below(150) },
+        };
+    }
+    match random.below(if is_wild { 46 } else { 36 }) {
         0..=9 => Action::Say { device, scope },
         10..=12 => Action::Forget { device, scope, which: random.next() },
         13 => Action::ForgetAll { device, scope },
@@ -158,14 +196,19 @@ fn one(random: &mut Random, is_wild: bool) -> Action {
         30 | 31 => Action::Die { device, after: random.below(12) },
         32 => Action::Clear { device, scope },
         33 => Action::Join,
-        34 | 35 => Action::Backup { device },
-        36 => Action::Restore { device },
-        37 => Action::RestoreScope { device, scope },
-        38 => Action::Clone { device },
-        39 => Action::CopyRemote,
-        40 => Action::RollBackRemote,
-        41 => Action::WipeRemote,
-        42 => Action::Clock { device, hours: [-480_000, 96_000, 30, 0][random.below(4) as usize] },
+        34 => match random.below(3) {
+            0 => Action::Rekey { device },
+            _ => Action::Pack { device, scope },
+        },
+        35 => Action::Clock { device, hours: [-72, 72, 30, 0][random.below(4) as usize] },
+        36 | 37 => Action::Backup { device },
+        38 => Action::Restore { device },
+        39 => Action::RestoreScope { device, scope },
+        40 => Action::Clone { device },
+        41 => Action::CopyRemote,
+        42 => Action::RollBackRemote,
+        43 => Action::WipeRemote,
+        44 => Action::Clock { device, hours: [-480_000, 96_000][random.below(2) as usize] },
         _ => Action::Mend { device },
     }
 }

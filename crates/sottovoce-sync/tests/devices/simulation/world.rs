@@ -18,8 +18,9 @@ use sottovoce_sync::{DeviceOptions, Problem, Selection, SyncError, Syncer};
 use tempfile::TempDir;
 
 use crate::home::{Home, copy, new_folder};
-use crate::kill::Mortal;
+use crate::kill::{Mortal, for_steps};
 use crate::simulation::action::{Action, Random};
+use crate::simulation::contents::{contents, scope, search, text_of};
 
 const ADDRESS: &str = "memory:";
 /// The most devices of a world.
@@ -34,17 +35,21 @@ struct Machine {
     remote: Mortal<Shared>,
     syncer: Syncer,
     name: String,
-    backup: Option<TempDir>,
+    /// With the secret of its key.
+    backup: Option<(TempDir, &'static str)>,
 }
 
 pub(crate) struct World {
     machines: Vec<Machine>,
     remote: Shared,
+    faults: Faults,
     copy: Option<BTreeMap<String, Bytes>>,
     random: Arc<Mutex<Random>>,
     said: usize,
     /// How many devices there have ever been.
     added: usize,
+    /// Whether some clock was wrong by more than a week. Then the order may differ.
+    was_far_off: bool,
 }
 
 static SYNCS: AtomicUsize = AtomicUsize::new(0);
@@ -72,29 +77,26 @@ fn count(counter: &AtomicUsize, by: usize) {
     counter.fetch_add(by, Ordering::Relaxed);
 }
 
-fn scope(number: u64) -> Scope {
-    match number % 3 {
-        0 => Scope::Default,
-        1 => Scope::Named { id: "kitchen".to_owned() },
-        _ => Scope::Dm { user: "42".to_owned() },
-    }
-}
-
-/// What a store has: the texts of each conversation by origin, and what was forgotten there.
-#[derive(Debug, Default, PartialEq)]
-struct Contents {
-    messages: BTreeMap<(Scope, Origin), String>,
-    doubled: Vec<String>,
-    forgotten: BTreeSet<Origin>,
-    settings: BTreeMap<String, String>,
+/// When a device begins. No two say anything in the same millisecond by themselves.
+fn start(added: usize) -> Timestamp {
+    let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    start + SignedDuration::from_millis(17 * added as i64)
 }
 
 impl World {
     pub(crate) async fn new(seed: u64) -> Self {
         let remote = Arc::new(Faulty::new(Arc::new(MemoryRemote::new()), seed, Faults::default()));
         let random = Arc::new(Mutex::new(Random::new(seed ^ 0xface)));
-        let mut world =
-            Self { machines: Vec::new(), remote, copy: None, random, said: 0, added: 0 };
+        let mut world = Self {
+            machines: Vec::new(),
+            remote,
+            faults: Faults::default(),
+            copy: None,
+            random,
+            said: 0,
+            added: 0,
+            was_far_off: false,
+        };
         world.add(new_folder());
         let first = &world.machines[0];
         first.syncer.init(ADDRESS, options(&first.name)).await.unwrap();
@@ -104,8 +106,7 @@ impl World {
     }
 
     fn add(&mut self, folder: TempDir) {
-        let clock =
-            Arc::new(ManualClock::at_utc("2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap()));
+        let clock = Arc::new(ManualClock::at_utc(start(self.added)));
         let home = Arc::new(Home::new(folder.path().join("store"), clock));
         let remote = Mortal::new(Arc::clone(&self.remote));
         let syncer = self.syncer(&home, &remote);
@@ -147,13 +148,10 @@ impl World {
     pub(crate) async fn act(&mut self, action: &Action) -> Result<(), String> {
         match *action {
             Action::Say { device, scope: number } => {
-                self.said += 1;
-                count(&SAID, 1);
-                let home = &self.machines[self.machine(device)].home;
-                home.clock.advance(SignedDuration::from_secs(20));
-                let text = format!("word-{:06}", self.said);
-                let message = ChatMessage::at(ChatRole::User, text, home.clock.now().timestamp());
-                home.store(&scope(number)).await.append_message(message).await.map_err(text_of)?;
+                let at = self.machine(device);
+                let message = self.next_message(at);
+                let store = self.machines[at].home.store(&scope(number)).await;
+                store.append_message(message).await.map_err(text_of)?;
             }
             Action::Forget { device, scope: number, which } => {
                 let store = self.machines[self.machine(device)].home.store(&scope(number)).await;
@@ -165,10 +163,12 @@ impl World {
                 }
             }
             Action::ForgetAll { device, scope: number } => {
-                let store = self.machines[self.machine(device)].home.store(&scope(number)).await;
-                let forgotten = store.forget_all().await.map_err(text_of)?;
-                count(&FORGOTTEN, forgotten.removed.len());
-                store.remove_forgotten().await.map_err(text_of)?;
+                let home = &self.machines[self.machine(device)].home;
+                forget_all(home, number, u64::MAX).await?;
+            }
+            Action::DieForgetting { device, scope: number, after } => {
+                let home = &self.machines[self.machine(device)].home;
+                forget_all(home, number, after).await?;
             }
             Action::Title { device, scope: number, title } => {
                 let store = self.machines[self.machine(device)].home.store(&scope(number)).await;
@@ -182,12 +182,20 @@ impl World {
                 store.clear().await.map_err(text_of)?;
             }
             Action::AddArtifact { device, scope: number } => {
-                self.said += 1;
+                self.add_artifact(self.machine(device), number).await?;
+            }
+            Action::ForgetArriving { device, other, scope: number } => {
+                let (at, other) = (self.machine(device), self.machine(other));
+                self.add_artifact(at, number).await?;
+                self.sync(at, true, None).await?;
+                self.remote.set_faults(Faults { lost_replies: 300, ..Faults::default() });
+                self.sync(other, true, None).await?;
+                self.remote.set_faults(self.faults);
+                forget_all(&self.machines[other].home, number, u64::MAX).await?;
+            }
+            Action::Search { device, scope: number } => {
                 let store = self.machines[self.machine(device)].home.store(&scope(number)).await;
-                let new = NewArtifact::new(ArtifactKind::File, format!("file-{}", self.said));
-                let contents = format!("contents-{:06}", self.said).into_bytes();
-                let contents = Box::new(Cursor::new(contents));
-                store.add_artifact(new, contents).await.map_err(text_of)?;
+                search(store).await?;
             }
             Action::DeleteArtifact { device, scope: number } => {
                 let store = self.machines[self.machine(device)].home.store(&scope(number)).await;
@@ -214,22 +222,32 @@ impl World {
             Action::Die { device, after } => {
                 self.sync(self.machine(device), true, Some(after as i64)).await?;
             }
+            Action::DieBetween { device, after } => {
+                let at = self.machine(device);
+                match for_steps(after, self.sync(at, true, None)).await {
+                    Some(outcome) => outcome?,
+                    None => count(&DIED, 1),
+                }
+            }
             Action::Backup { device } => {
                 let at = self.machine(device);
                 let backup = new_folder();
                 copy(&self.machines[at].home.folder, &backup.path().join("store"));
-                self.machines[at].backup = Some(backup);
+                self.machines[at].backup = Some((backup, self.machines[at].home.secret()));
             }
             Action::Restore { device } => {
                 let machine = &self.machines[self.machine(device)];
-                if let Some(backup) = &machine.backup {
+                if let Some((backup, secret)) = &machine.backup {
                     copy(&backup.path().join("store"), &machine.home.folder);
+                    *machine.home.secret.lock().unwrap() = secret;
                 }
             }
             Action::RestoreScope { device, scope: number } => {
                 let machine = &self.machines[self.machine(device)];
                 let below: PathBuf = scope(number).folder().unwrap().iter().collect();
-                if let (Some(backup), false) = (&machine.backup, below.as_os_str().is_empty()) {
+                let backup = machine.backup.as_ref();
+                let backup = backup.filter(|(_, secret)| *secret == machine.home.secret());
+                if let (Some((backup, _)), false) = (backup, below.as_os_str().is_empty()) {
                     let from = backup.path().join("store").join(&below);
                     let to = machine.home.folder.join(&below);
                     if from.is_dir() && to.is_dir() {
@@ -240,9 +258,12 @@ impl World {
             Action::Clone { device } => {
                 if self.machines.len() < MOST {
                     let folder = new_folder();
-                    let from = self.machines[self.machine(device)].home.folder.clone();
-                    copy(&from, &folder.path().join("store"));
+                    let at = self.machine(device);
+                    copy(&self.machines[at].home.folder, &folder.path().join("store"));
                     self.add(folder);
+                    let secret = self.machines[at].home.secret();
+                    let clone = &self.machines[self.machines.len() - 1];
+                    *clone.home.secret.lock().unwrap() = secret;
                 }
             }
             Action::Join => self.join().await.map_err(text_of)?,
@@ -254,13 +275,21 @@ impl World {
             }
             Action::WipeRemote => self.remote.inner().restore(BTreeMap::new()),
             Action::Faults { thousandths } => {
-                self.remote.set_faults(Faults::all(thousandths as u16));
+                self.faults = Faults::all(thousandths as u16);
+                self.remote.set_faults(self.faults);
             }
             Action::Clock { device, hours } => {
-                let machine = &self.machines[self.machine(device)];
-                let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-                let now = start + SignedDuration::from_secs(3600 * hours + self.said as i64);
+                let at = self.machine(device);
+                self.was_far_off |= hours.abs() > 72;
+                let machine = &self.machines[at];
+                let added = machine.name.trim_start_matches("device-").parse().unwrap();
+                let now = start(added) + SignedDuration::from_secs(3600 * hours + self.said as i64);
                 machine.home.clock.set(now.to_zoned(jiff::tz::TimeZone::UTC));
+            }
+            Action::Rekey { device } => self.machines[self.machine(device)].home.rekey().await,
+            Action::Pack { device, scope: number } => {
+                let store = self.machines[self.machine(device)].home.store(&scope(number)).await;
+                store.pack(|_| {}).await.map_err(text_of)?;
             }
             Action::Mend { device } => {
                 let at = self.machine(device);
@@ -290,11 +319,8 @@ impl World {
             }
             Action::Together { device, other, scope: number } => {
                 let (one, other) = (self.machine(device), self.machine(other));
-                self.said += 1;
+                let message = self.next_message(one);
                 let home = &self.machines[one].home;
-                home.clock.advance(SignedDuration::from_secs(20));
-                let text = format!("word-{:06}", self.said);
-                let message = ChatMessage::at(ChatRole::User, text, home.clock.now().timestamp());
                 let store = home.store(&scope(number)).await;
                 let saying = async {
                     for _ in 0..number * 3 {
@@ -314,6 +340,24 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// What a person says next to a device, some seconds after the last time.
+    fn next_message(&mut self, at: usize) -> ChatMessage {
+        self.said += 1;
+        count(&SAID, 1);
+        let clock = &self.machines[at].home.clock;
+        clock.advance(SignedDuration::from_millis(20_000 + (self.said as i64 * 371) % 1000));
+        let text = format!("word-{:06}", self.said);
+        ChatMessage::at(ChatRole::User, text, clock.now().timestamp())
+    }
+
+    async fn add_artifact(&mut self, at: usize, number: u64) -> Result<(), String> {
+        self.said += 1;
+        let store = self.machines[at].home.store(&scope(number)).await;
+        let new = NewArtifact::new(ArtifactKind::File, format!("file-{}", self.said));
+        let contents = Box::new(Cursor::new(format!("contents-{:06}", self.said).into_bytes()));
+        store.add_artifact(new, contents).await.map(drop).map_err(text_of)
     }
 
     /// Joins the space that the first device is in now, as a device that was told to. If the remote does not answer, the
@@ -418,6 +462,9 @@ impl World {
         let mut all = Vec::new();
         for machine in &self.machines {
             all.push(contents(&machine.home).await?);
+            for number in 0..3 {
+                search(machine.home.store(&scope(number)).await).await?;
+            }
         }
         let mut gone = forgotten.clone();
         gone.extend(all.iter().flat_map(|contents| contents.forgotten.iter().copied()));
@@ -440,6 +487,12 @@ impl World {
             }
             if contents.messages != all[0].messages {
                 return Err(format!("device {at} has other messages than device 0"));
+            }
+            if !self.was_far_off && contents.places != all[0].places {
+                return Err(format!(
+                    "device {at} has another order than device 0: {:?} and {:?}",
+                    contents.places, all[0].places
+                ));
             }
             if contents.settings != all[0].settings {
                 return Err(format!(
@@ -478,6 +531,20 @@ impl World {
     }
 }
 
+/// Forgets a conversation in so many steps, or dies.
+async fn forget_all(home: &Home, number: u64, steps: u64) -> Result<(), String> {
+    let store = home.store(&scope(number)).await;
+    let forgetting = async {
+        let forgotten = store.forget_all().await?;
+        count(&FORGOTTEN, forgotten.removed.len());
+        store.remove_forgotten().await
+    };
+    match for_steps(steps, forgetting).await {
+        Some(Err(error)) => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
 fn options(name: &str) -> DeviceOptions {
     DeviceOptions { name: name.to_owned(), selection: selection(0) }
 }
@@ -505,53 +572,4 @@ fn excused(error: SyncError) -> Result<(), String> {
         SyncError::NoSuchDevice { .. } | SyncError::Absent { .. } => Ok(()),
         other => Err(format!("a sync failed: {other}: {other:?}")),
     }
-}
-
-fn text_of(error: impl std::fmt::Display) -> String {
-    error.to_string()
-}
-
-async fn contents(home: &Home) -> Result<Contents, String> {
-    use sottovoce_sync::Conversations as _;
-    let mut contents = Contents::default();
-    let root = Exchange::new(home.store(&Scope::Default).await);
-    for number in 0..3 {
-        let forgotten = root.forgotten_with(&scope(number)).await.map_err(text_of)?;
-        contents.forgotten.extend(forgotten);
-    }
-    for scope in home.scopes().await.map_err(text_of)? {
-        let exchange = Exchange::new(home.store(&scope).await);
-        let mut after = 0;
-        let mut texts = BTreeSet::new();
-        loop {
-            let read = exchange.messages(after).await.map_err(text_of)?;
-            for found in read.messages {
-                let text = found.message.message.content.clone();
-                if !texts.insert(text.clone()) {
-                    contents.doubled.push(text.clone());
-                }
-                contents.messages.insert((scope.clone(), found.message.origin), text);
-            }
-            after = read.read_to;
-            if read.read_to >= read.last_seq {
-                break;
-            }
-        }
-        contents.forgotten.extend(exchange.forgotten().await.map_err(text_of)?);
-        for (name, value) in exchange.settings().await.map_err(text_of)? {
-            // A clear applies up to the time of each device's own clock.
-            let value = if name == "cleared" { String::new() } else { value.to_string() };
-            contents.settings.insert(format!("{scope} {name}"), value);
-        }
-        for (id, snapshot) in exchange.snapshots().await.map_err(text_of)? {
-            let text = serde_json::to_string(&snapshot).unwrap();
-            contents.settings.insert(format!("{scope} snapshot {id}"), text);
-        }
-        for (id, artifact) in exchange.artifacts().await.map_err(text_of)? {
-            if let Some(artifact) = artifact {
-                contents.settings.insert(format!("{scope} artifact {id}"), artifact.name.clone());
-            }
-        }
-    }
-    Ok(contents)
 }
