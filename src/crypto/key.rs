@@ -57,9 +57,8 @@ impl EncryptionKey {
     }
 
     /// A passphrase. Each store derives its own key from the passphrase's UTF-8 bytes and the store's own salt, with
-    /// Argon2id (RFC 9106) over 64 MiB in 3 passes. This takes a few tenths of a second each time a store is opened. If
-    /// the words as given do not open a store, their composed and decomposed forms (NFC, NFD) are tried; a new store is
-    /// made under the composed one.
+    /// Argon2id (RFC 9106) over 64 MiB in 3 passes. This takes a few tenths of a second each time a store is opened. The
+    /// words count in their composed form (NFC), however a keyboard writes them.
     /// Share one value among the stores of a folder, and the key is derived once for all. It also opens a store that
     /// was created with the same text as a [secret](Self::from_secret).
     ///
@@ -113,7 +112,7 @@ impl EncryptionKey {
     pub(crate) fn make(&self, salt: &Salt) -> Result<KeyBytes> {
         match (&self.material, self.derivation()) {
             (Material::Passphrase(passphrase), Derivation::Argon2id(cost)) => {
-                passphrase.composed().derive(cost, salt).ok_or(Error::NoMemory)
+                passphrase.derive(cost, salt).ok_or(Error::NoMemory)
             }
             _ => Ok(self.unsalted()),
         }
@@ -132,10 +131,11 @@ impl EncryptionKey {
                 Ok(Some(bytes.clone()).filter(fits))
             }
             (Material::Passphrase(passphrase), Derivation::Argon2id(cost)) => {
-                passphrase.find(fits, |form| form.derive(cost, salt).ok_or(Error::NoMemory))
+                let bytes = passphrase.derive(cost, salt).ok_or(Error::NoMemory)?;
+                Ok(Some(bytes).filter(fits))
             }
             (Material::Passphrase(passphrase), Derivation::Sha256) => {
-                passphrase.find(fits, |form| Ok(form.digest()))
+                Ok(passphrase.digests().into_iter().find(fits))
             }
             (Material::Passphrase(_), Derivation::File) => Ok(None),
         }
@@ -145,7 +145,10 @@ impl EncryptionKey {
     pub(crate) fn unsalted(&self) -> KeyBytes {
         match &self.material {
             Material::Secret(bytes) | Material::File(bytes) => bytes.clone(),
-            Material::Passphrase(passphrase) => passphrase.given().digest(),
+            Material::Passphrase(passphrase) => {
+                let [given, _] = passphrase.digests();
+                given
+            }
         }
     }
 

@@ -1,6 +1,5 @@
 //! Passphrases: slow derivation of keys from them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -37,84 +36,30 @@ impl Argon2Params {
 
 /// A passphrase with the keys derived from it. Everything is wiped when dropped.
 pub(crate) struct Passphrase {
-    /// The words as given, then composed (NFC), then decomposed (NFD); each form once. Keyboards and systems differ in
-    /// how they write the same letter.
-    forms: Vec<Zeroizing<String>>,
-    /// The position of the composed form, under which new keys are made.
-    composed: usize,
-    /// The position of the form that fitted last. It is tried first, because each form costs a derivation.
-    fitting: AtomicUsize,
-    /// One key for each form and store, and for each change of keys in it. The lock is held during a derivation, so that
-    /// other callers wait for its result.
+    /// The words as given, of which secret strings are made.
+    given: Zeroizing<String>,
+    /// The same composed (NFC), of which keys are derived. Keyboards and systems differ in how they write the same letter.
+    composed: Zeroizing<String>,
+    /// One key for each store, and for each change of keys in it. The lock is held during a derivation, so that other callers
+    /// wait for its result.
     derived: Mutex<Vec<Derived>>,
 }
 
 struct Derived {
-    form: usize,
     cost: Argon2Params,
     salt: Salt,
     bytes: KeyBytes,
 }
 
 impl Passphrase {
-    pub(crate) fn new(text: Zeroizing<String>) -> Self {
-        let (composed, decomposed) = (form(text.nfc()), form(text.nfd()));
-        let mut forms = vec![text];
-        for form in [&composed, &decomposed] {
-            if !forms.contains(form) {
-                forms.push(form.clone());
-            }
-        }
-        let composed = forms.iter().position(|form| *form == composed).unwrap_or_default();
-        let (fitting, derived) = (AtomicUsize::new(0), Mutex::default());
-        Self { forms, composed, fitting, derived }
-    }
-
-    /// The first key of the words' forms that fits, where `bytes` gives the key of a form.
-    pub(crate) fn find<E>(
-        &self,
-        fits: impl Fn(&KeyBytes) -> bool,
-        bytes: impl Fn(&Form<'_>) -> Result<KeyBytes, E>,
-    ) -> Result<Option<KeyBytes>, E> {
-        let first = self.fitting.load(Ordering::Relaxed);
-        let others = (0..self.forms.len()).filter(|form| *form != first);
-        for form in std::iter::once(first).chain(others) {
-            let bytes = bytes(&Form { passphrase: self, form })?;
-            if fits(&bytes) {
-                self.fitting.store(form, Ordering::Relaxed);
-                return Ok(Some(bytes));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The form under which new keys are made. Every form of the same words finds it again.
-    pub(crate) fn composed(&self) -> Form<'_> {
-        Form { passphrase: self, form: self.composed }
-    }
-
-    /// The words as given.
-    pub(crate) fn given(&self) -> Form<'_> {
-        Form { passphrase: self, form: 0 }
-    }
-}
-
-/// One form of a passphrase's words.
-pub(crate) struct Form<'a> {
-    passphrase: &'a Passphrase,
-    form: usize,
-}
-
-impl Form<'_> {
-    fn text(&self) -> &str {
-        self.passphrase.forms.get(self.form).map_or("", |form| form)
+    pub(crate) fn new(given: Zeroizing<String>) -> Self {
+        Self { composed: form(given.nfc()), given, derived: Mutex::default() }
     }
 
     /// Derives the Argon2id key once and caches it. `None` if there is not enough memory.
     pub(crate) fn derive(&self, cost: Argon2Params, salt: &Salt) -> Option<KeyBytes> {
-        let form = self.form;
-        let mut derived = self.passphrase.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_known = |one: &&Derived| one.form == form && one.cost == cost && one.salt == *salt;
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = |one: &&Derived| one.cost == cost && one.salt == *salt;
         if let Some(known) = derived.iter().find(is_known) {
             return Some(known.bytes.clone());
         }
@@ -123,22 +68,22 @@ impl Form<'_> {
         let mut blocks = Zeroizing::new(Vec::new());
         blocks.try_reserve_exact(params.block_count()).ok()?;
         blocks.resize(params.block_count(), Block::default());
-        let mut bytes = KeyBytes::default();
+        let (mut bytes, words) = (KeyBytes::default(), self.composed.as_bytes());
         Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
             .hash_password_into_with_memory(
-                self.text().as_bytes(),
+                words,
                 salt,
                 bytes.as_mut_slice(),
                 blocks.as_mut_slice(),
             )
             .ok()?;
-        derived.push(Derived { form, cost, salt: *salt, bytes: bytes.clone() });
+        derived.push(Derived { cost, salt: *salt, bytes: bytes.clone() });
         Some(bytes)
     }
 
-    /// The key of a store that was created with this text as a secret string.
-    pub(crate) fn digest(&self) -> KeyBytes {
-        digest(self.text())
+    /// The key of a store that was created with this text as a secret string: of the words as given, and composed.
+    pub(crate) fn digests(&self) -> [KeyBytes; 2] {
+        [&self.given, &self.composed].map(|words| digest(words))
     }
 }
 
@@ -205,7 +150,7 @@ mod tests {
             ),
         ] {
             let passphrase = Passphrase::new(Zeroizing::new(text.to_owned()));
-            assert_eq!(hex(&*passphrase.given().derive(cost, &salt).unwrap()), expected);
+            assert_eq!(hex(&*passphrase.derive(cost, &salt).unwrap()), expected);
         }
     }
 
@@ -232,43 +177,22 @@ mod tests {
     fn what_was_derived_once_is_remembered_for_its_salt_and_cost_alone() {
         let passphrase = Passphrase::new(Zeroizing::new("words".to_owned()));
         let cost = Argon2Params::checked(19_456, 1, 1).unwrap();
-        let first = passphrase.given().derive(cost, &[1; 32]).unwrap();
-        assert_eq!(passphrase.given().derive(cost, &[1; 32]).unwrap(), first);
+        let first = passphrase.derive(cost, &[1; 32]).unwrap();
+        assert_eq!(passphrase.derive(cost, &[1; 32]).unwrap(), first);
         assert_eq!(passphrase.derived.lock().unwrap().len(), 1);
         let other = Argon2Params::checked(19_457, 1, 1).unwrap();
-        assert_ne!(passphrase.given().derive(cost, &[2; 32]).unwrap(), first);
-        assert_ne!(passphrase.given().derive(other, &[1; 32]).unwrap(), first);
+        assert_ne!(passphrase.derive(cost, &[2; 32]).unwrap(), first);
+        assert_ne!(passphrase.derive(other, &[1; 32]).unwrap(), first);
     }
 
     #[test]
-    fn each_form_of_the_same_words_is_derived_once_and_the_fitting_one_first() {
+    fn words_are_the_same_however_a_keyboard_composes_them() {
         let (composed, decomposed) = ("Schl\u{fc}ssel", "Schlu\u{308}ssel");
         let cost = Argon2Params { memory_kib: 64, passes: 1, lanes: 1 };
-        let made = |words: &str| {
-            let passphrase = Passphrase::new(Zeroizing::new(words.to_owned()));
-            let bytes = passphrase.composed().derive(cost, &[1; 32]).unwrap();
-            (passphrase, bytes)
-        };
-        let (_, new) = made(composed);
-        assert_eq!(made(decomposed).1, new, "new keys are made under one form");
-        let plain = Passphrase::new(Zeroizing::new("key".to_owned()));
-        assert_eq!(plain.forms.len(), 1);
-        // A store of a program that did not know the forms.
-        let old = |words: &str, salt| {
-            Passphrase::new(Zeroizing::new(words.to_owned())).given().derive(cost, &salt).unwrap()
-        };
-        for (made, typed) in [(composed, decomposed), (decomposed, composed)] {
-            let passphrase = Passphrase::new(Zeroizing::new(typed.to_owned()));
-            let find = |salt: Salt| {
-                let wanted = old(made, salt);
-                let bytes = |form: &Form<'_>| form.derive(cost, &salt).ok_or(());
-                assert_eq!(
-                    passphrase.find(|bytes| *bytes == wanted, bytes),
-                    Ok(Some(wanted.clone()))
-                );
-                passphrase.derived.lock().unwrap().len()
-            };
-            assert_eq!([find([1; 32]), find([1; 32]), find([2; 32])], [2, 2, 3]);
-        }
+        let of = |words: &str| Passphrase::new(Zeroizing::new(words.to_owned()));
+        let derived = |words| of(words).derive(cost, &[1; 32]).unwrap();
+        assert_eq!(derived(decomposed), derived(composed));
+        assert!(of(decomposed).digests().contains(&digest(decomposed)));
+        assert!(of(decomposed).digests().contains(&digest(composed)));
     }
 }

@@ -8,7 +8,7 @@ mod hostile_clients;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sottovoce::config::OpenConversations;

@@ -42,7 +42,7 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
-        let mut options = Self::default();
+        let mut options = Self { editions: vec![Edition::Whole], ..Self::default() };
         let mut arguments = arguments.iter();
         while let Some(&argument) = arguments.next() {
             match argument {
@@ -51,7 +51,6 @@ impl Options {
                     options.targets.push(Target::named(name)?);
                 }
                 "--small" => options.editions.push(Edition::Small),
-                "--whole" => options.editions.push(Edition::Whole),
                 "--prove" => options.is_to_prove = true,
                 "--program" => {
                     let program = arguments.next().ok_or("--program needs a value")?;
@@ -74,9 +73,6 @@ impl Options {
                 Some(_) => vec![Target::X86_64],
                 None => Target::ALL.to_vec(),
             };
-        }
-        if options.editions.is_empty() {
-            options.editions.push(Edition::Whole);
         }
         Ok(options)
     }

@@ -17,13 +17,12 @@ Kills the store and cuts its power at every step, and shows that none of its fsy
 
 Needs Linux and strace; the power cuts need root, e2fsprogs and loop devices. Says what it had to skip.
 
-cargo xtask dist [--target NAME]... [--whole] [--small] [--out FOLDER] [--program FILE] [--prove]
+cargo xtask dist [--target NAME]... [--small] [--out FOLDER] [--program FILE] [--prove]
 
 Makes what a release consists of: static binaries, archives, Debian packages, images for containers, bills of materials and sums.
 
   --target NAME  x86_64 or aarch64; both unless told otherwise
-  --whole        the whole program, as without an option
-  --small        store, prompt, turn, and recall by words alone
+  --small        also the small edition: store, prompt, turn, and recall by words alone
   --out FOLDER   where the files go; target/dist/release unless told otherwise
   --prove        builds everything again in another folder and compares the bytes, then tries the files with .ci/dist
   --program FILE packs this program of this machine, such as target/debug/sottovoce, instead of building: to try the rest

@@ -37,10 +37,6 @@ pub(crate) struct Head {
     put_back: Option<NameTime>,
 }
 
-fn is_nothing(run: &(u32, u64, u64)) -> bool {
-    *run == (0, 0, 0)
-}
-
 /// The head as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,7 +48,7 @@ struct Text<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packs: Option<u64>,
     /// `since`, `forget` and `listed` without field names, to save room for the newest records.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default)]
     run: (u32, u64, u64),
     newest: &'a str,
 }
@@ -156,9 +152,8 @@ impl Head {
 
     fn text(&self, newest: &str) -> String {
         let Self { seq, profile, stamp, packs, since, forget, listed, .. } = *self;
-        let run = (since, forget, listed);
-        serde_json::to_string(&Text { seq, profile, mark: stamp, packs, run, newest })
-            .unwrap_or_default()
+        let (mark, run) = (stamp, (since, forget, listed));
+        serde_json::to_string(&Text { seq, profile, mark, packs, run, newest }).unwrap_or_default()
     }
 
     pub(crate) fn to_plaintext(self) -> Zeroizing<Vec<u8>> {
@@ -171,7 +166,7 @@ impl Head {
     }
 
     pub(crate) fn parse(plaintext: &[u8]) -> Option<Self> {
-        let Text { seq, profile, mark: stamp, packs, run, newest: text } =
+        let Text { seq, profile, mark: stamp, packs, run: (since, forget, listed), newest: text } =
             object(plaintext).filter(|_| plaintext.len() == LENGTH)?;
         let mut newest = [None; NAMED];
         let items = text.as_bytes().chunks(ITEM);
@@ -183,7 +178,6 @@ impl Head {
             let time = NameTime::from_digits(digits)?;
             *place = Some((time, RecordKind::of_letter(*letter)?));
         }
-        let (since, forget, listed) = run;
         Some(Self { seq, profile, stamp, packs, since, forget, listed, newest, put_back: None })
     }
 }

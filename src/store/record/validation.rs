@@ -13,13 +13,6 @@ use crate::message::redact::{Redactor, redact_message};
 use crate::store::record::encoding::{LONGEST_RECORD, encode, measure};
 use crate::store::record::name::NameTime;
 
-/// How far a message's time may be ahead of the clock.
-const AHEAD: SignedDuration = SignedDuration::from_hours(24);
-
-/// How far the place of another device's message may be ahead. What is said after it stands behind it, so until then it is
-/// also how late a conversation may expire.
-const PLACED_AHEAD: SignedDuration = SignedDuration::from_hours(7 * 24);
-
 /// Limits for what a writer accepts, and how long it waits for the lock.
 #[derive(Clone)]
 pub(crate) struct Limits {
@@ -47,14 +40,15 @@ impl TimestampPolicy {
     }
 }
 
-/// The latest time that a message may have.
+/// The latest time that a message may have: a day ahead of the clock.
 pub(crate) fn latest(now: Timestamp) -> Timestamp {
-    now.checked_add(AHEAD).unwrap_or(Timestamp::MAX)
+    now.checked_add(SignedDuration::from_hours(24)).unwrap_or(Timestamp::MAX)
 }
 
-/// The latest place that another device can give a message.
+/// The latest place that another device can give a message: a week ahead. What is said after it stands behind it, so a
+/// conversation may also expire that much later.
 pub(crate) fn latest_place(now: Timestamp) -> Timestamp {
-    now.checked_add(PLACED_AHEAD).unwrap_or(Timestamp::MAX)
+    now.checked_add(SignedDuration::from_hours(7 * 24)).unwrap_or(Timestamp::MAX)
 }
 
 /// A message that passed validation.

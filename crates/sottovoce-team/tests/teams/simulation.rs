@@ -25,7 +25,7 @@ async fn whatever_happens_all_members_hold_the_same_and_nothing_is_lost_or_comes
 
 async fn run(seed: u64) {
     let mut world = World::new(seed).await;
-    let is_hostile = seed % 3 == 0;
+    let is_hostile = seed.is_multiple_of(3);
     for step in 0..40 {
         world.step = step;
         let who = world.random.below(4) as usize;
