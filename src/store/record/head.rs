@@ -37,9 +37,8 @@ pub(crate) struct Head {
     put_back: Option<NameTime>,
 }
 
-/// The head as JSON.
+/// The head as JSON. Other fields, as the first builds wrote, tell nothing.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Text<'a> {
     seq: u64,
     profile: u64,
