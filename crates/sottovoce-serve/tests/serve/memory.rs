@@ -110,8 +110,19 @@ async fn what_was_said_weeks_ago_stands_beside_the_question_and_stays_there() {
         let words = format!("Turn the lamp number {number} on.");
         served.said_before(&kitchen, &words, "Done.").await;
     }
-    let mut client = Client::new();
-    let got = client.say(&served, "/s/kitchen/api/chat", "What is my dog called?").await;
+    let store = served.store(&kitchen).await;
+    let said_before = store.read_tail(1).await.unwrap().messages[0].seq;
+    let (mut client, got) = loop {
+        let mut client = Client::new();
+        let got = client.say(&served, "/s/kitchen/api/chat", "What is my dog called?").await;
+        if served.get("/s/kitchen/receipt").await.json()["failed"].is_null() {
+            break (client, got);
+        }
+        // A busy machine searches for longer than a server waits. Then nobody has asked.
+        let said = store.read_tail(2).await.unwrap().messages;
+        let seqs = said.iter().map(|it| it.seq).filter(|seq| *seq > said_before);
+        store.forget(&seqs.map(|seq| seq..=seq).collect::<Vec<_>>()).await.unwrap();
+    };
     assert_ne!(
         got.header("x-sottovoce-recalled"),
         "0",
@@ -138,7 +149,6 @@ async fn what_was_said_weeks_ago_stands_beside_the_question_and_stays_there() {
     assert!(!format!("{:?}", got.headers).contains("Bruno"));
 
     // What is forgotten is gone from the session as well.
-    let store = served.store(&kitchen).await;
     let seq = receipt["recalled"][0]["seq"].as_u64().unwrap();
     store.forget(&[seq..=seq]).await.unwrap();
     client.say(&served, "/s/kitchen/api/chat", "Good night.").await;
