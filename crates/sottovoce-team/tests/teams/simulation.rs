@@ -25,7 +25,6 @@ async fn whatever_happens_all_members_hold_the_same_and_nothing_is_lost_or_comes
 
 async fn run(seed: u64) {
     let mut world = World::new(seed).await;
-    let is_hostile = seed.is_multiple_of(3);
     for step in 0..40 {
         world.step = step;
         let who = world.random.below(4) as usize;
@@ -45,7 +44,7 @@ async fn run(seed: u64) {
             10 => world.house.later(world.random.below(9_000) as i64 - 3_000),
             11 | 12 if who > 0 && world.needs_link(who) => world.lets_in(who).await,
             11 if who > 0 => world.shuts_out(who).await,
-            13 | 14 if is_hostile => world.attack().await,
+            13 | 14 if world.is_hostile => world.attack().await,
             15 => world.all_sync_at_once(who).await,
             _ => {
                 world.disturb(true);
@@ -105,7 +104,12 @@ async fn check(world: &World) {
     let held = kept(anna.words(PLANS).await);
     let title = anna.title().await;
     for person in world.all.iter().map(|one| &one.person).chain([&eve]) {
-        assert_eq!(kept(person.words(PLANS).await), held, "{at}, {}", person.name);
+        let theirs = kept(person.words(PLANS).await);
+        // What a hostile member keeps in its own store is its own affair.
+        match person.name == "Mallory" && world.is_hostile {
+            true => assert!(held.is_subset(&theirs), "{at}, Mallory"),
+            false => assert_eq!(theirs, held, "{at}, {}", person.name),
+        }
         if !world.is_title_spoiled {
             assert_eq!(person.title().await, title, "{at}, {}", person.name);
         }

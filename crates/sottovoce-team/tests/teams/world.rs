@@ -67,6 +67,8 @@ pub(crate) struct World {
     pub(crate) seed: u64,
     pub(crate) step: u32,
     pub(crate) is_server_restored: bool,
+    /// Whether Mallory writes what the program never would.
+    pub(crate) is_hostile: bool,
     pub(crate) all: Vec<One>,
     /// How many keys the conversation has had.
     keys: u32,
@@ -119,6 +121,7 @@ impl World {
             seed,
             step: 0,
             is_server_restored,
+            is_hostile: seed.is_multiple_of(3),
             all: people.into_iter().map(one).collect(),
             keys: 1,
             said: BTreeSet::from(["We meet on Monday".to_owned()]),
