@@ -37,8 +37,9 @@ pub(crate) struct Head {
     put_back: Option<NameTime>,
 }
 
-/// The head as JSON. Other fields, as the first builds wrote, tell nothing.
+/// The head as JSON.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Text<'a> {
     seq: u64,
     profile: u64,
@@ -49,6 +50,9 @@ struct Text<'a> {
     /// `since`, `forget` and `listed` without field names, to save room for the newest records.
     #[serde(default)]
     run: (u32, u64, u64),
+    /// Only heads of the first builds have this field, which tells nothing.
+    #[serde(default, skip_serializing, rename = "since")]
+    _since: u32,
     newest: &'a str,
 }
 
@@ -151,8 +155,9 @@ impl Head {
 
     fn text(&self, newest: &str) -> String {
         let Self { seq, profile, stamp, packs, since, forget, listed, .. } = *self;
-        let (mark, run) = (stamp, (since, forget, listed));
-        serde_json::to_string(&Text { seq, profile, mark, packs, run, newest }).unwrap_or_default()
+        let (mark, run, _since) = (stamp, (since, forget, listed), 0);
+        serde_json::to_string(&Text { seq, profile, mark, packs, run, newest, _since })
+            .unwrap_or_default()
     }
 
     pub(crate) fn to_plaintext(self) -> Zeroizing<Vec<u8>> {
@@ -165,10 +170,10 @@ impl Head {
     }
 
     pub(crate) fn parse(plaintext: &[u8]) -> Option<Self> {
-        let Text { seq, profile, mark: stamp, packs, run: (since, forget, listed), newest: text } =
-            object(plaintext).filter(|_| plaintext.len() == LENGTH)?;
+        let it: Text<'_> = object(plaintext).filter(|_| plaintext.len() == LENGTH)?;
+        let Text { seq, profile, mark: stamp, packs, run: (since, forget, listed), .. } = it;
         let mut newest = [None; NAMED];
-        let items = text.as_bytes().chunks(ITEM);
+        let items = it.newest.as_bytes().chunks(ITEM);
         if items.len() > NAMED || items.len() as u64 > seq {
             return None;
         }
