@@ -51,6 +51,14 @@ pub(crate) fn latest_place(now: Timestamp) -> Timestamp {
     now.checked_add(SignedDuration::from_hours(7 * 24)).unwrap_or(Timestamp::MAX)
 }
 
+/// # Errors
+/// [`Error::ClockBehind`] if the clock shows a time more than a week before the newest message's: it cannot tell what has
+/// expired.
+pub(crate) fn check_clock(now: Timestamp, newest: Option<Timestamp>) -> Result<()> {
+    let later = newest.filter(|newest| latest_place(now) < *newest);
+    later.map_or(Ok(()), |newest| Err(Error::ClockBehind { newest }))
+}
+
 /// A message that passed validation.
 pub(crate) struct ValidMessage {
     pub(crate) message: ChatMessage,

@@ -7,7 +7,7 @@ use crate::store::record::finding::Finding;
 use crate::store::record::profile::Profile;
 use crate::store::record::retention::{Horizon, Retention};
 use crate::store::record::seq_set::SeqSet;
-use crate::store::record::validation::latest_place;
+use crate::store::record::validation::check_clock;
 use crate::store::rules::StoreBackend;
 use crate::store::rules::backend_state::BackendState;
 use crate::store::rules::batch::Batch;
@@ -207,10 +207,8 @@ impl Deletion {
     ) -> Result<Self> {
         let newest = Newest::of(store, view, view.retention, 0).await?;
         let now = now(store);
-        if clock_counts
-            && let Some(newest) = newest.last_said().filter(|newest| latest_place(now) < *newest)
-        {
-            return Err(Error::ClockBehind { newest });
+        if clock_counts {
+            check_clock(now, newest.last_said())?;
         }
         check_readable(&newest)?;
         let horizon = newest.horizon(now);

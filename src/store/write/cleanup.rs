@@ -3,12 +3,12 @@
 
 use jiff::Timestamp;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::Finding;
 use crate::store::record::retention::Horizon;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::record::validation::latest_place;
+use crate::store::record::validation::check_clock;
 use crate::store::rules::limits_effect::{AT_ONCE, CleanupReport, together};
 use crate::store::write::committer::Committer;
 use crate::store::write::forget;
@@ -22,10 +22,8 @@ use crate::store::write::locked_state::hidden;
 pub(crate) fn cleanup(committer: &Committer<'_>, tail: &mut Tail) -> Result<CleanupReport> {
     tail.check_settings(committer.folder)?;
     let now = committer.reader.now();
-    if !tail.retention.is_forever()
-        && let Some(newest) = tail.last_said().filter(|newest| latest_place(now) < *newest)
-    {
-        return Err(Error::ClockBehind { newest });
+    if !tail.retention.is_forever() {
+        check_clock(now, tail.last_said())?;
     }
     remove_hidden(committer, tail, now)
 }
