@@ -3,6 +3,7 @@
 
 mod crash;
 mod dist;
+mod release;
 mod task;
 
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["crash", options @ ..] => crash::Options::parse(options).and_then(|o| crash::run(&o)),
         ["dist", options @ ..] => dist::Options::parse(options).and_then(|o| dist::run(&o)),
-        ["release", options @ ..] => task::release(options),
+        ["release", options @ ..] => release::run(options),
         [crash::WORK, what, folder] => crash::work(what, folder.as_ref()).map(|()| true),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

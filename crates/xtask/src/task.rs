@@ -31,13 +31,7 @@ Needs Linux on x86-64, Python with venv, and rustup or the target's standard lib
 
 cargo xtask release --repository URL --contact 'NAME <MAIL>' [--sign-with SSH-KEY] [--since FOLDER] [--out FOLDER]
 
-Makes a whole release with packaging/release, whose head explains the options.
+Makes a whole release with packaging/release, whose head explains the options. Ends with 0 if it is made, else with 1.
 
-All end with 0 if everything held, 1 if anything did not, 2 if they could not do their work.
+The others end with 0 if everything held, 1 if anything did not, 2 if they could not do their work.
 ";
-
-/// Runs `packaging/release`, which needs no compiler of its own.
-pub(crate) fn release(options: &[&str]) -> Result<bool> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/release");
-    Ok(std::process::Command::new(script).args(options).status()?.success())
-}

@@ -27,13 +27,8 @@ pub(crate) fn package(
 ) -> Result<File> {
     let changes = gzip(&fs::read(root.join("CHANGELOG.md"))?)?;
     let scripts = root.join("packaging/debian");
-    // In the form that Debian's tools read, an empty line is a full stop.
-    let licences = contents.licences.trim_end().lines();
-    let licences: Vec<String> = licences
-        .map(|line| if line.trim().is_empty() { " .".to_owned() } else { format!(" {line}") })
-        .collect();
-    let copyright =
-        fs::read_to_string(scripts.join("copyright"))?.replace("@LICENCES@", &licences.join("\n"));
+    let copyright = fs::read_to_string(scripts.join("copyright"))?
+        .replace("@LICENCES@", &field_lines(&contents.licences));
     let mut files = vec![
         File::program("usr/bin/sottovoce", binary),
         File::new(SETTINGS, settings_file::make(root, &[STORE])?),
@@ -71,4 +66,10 @@ pub(crate) fn package(
         time,
     );
     Ok(File::new(format!("sottovoce_{version}_{}.deb", target.architecture()), package))
+}
+
+/// The lines of a text as Debian's fields go on: after a space, and a full stop in place of an empty one.
+fn field_lines(text: &str) -> String {
+    let line = |line: &str| format!(" {}", if line.trim().is_empty() { "." } else { line });
+    text.trim_end().lines().map(line).collect::<Vec<_>>().join("\n")
 }
