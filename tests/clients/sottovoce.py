@@ -79,11 +79,15 @@ class Store:
 class Listening:
     """A server of the program; `errors` is what it said on standard error so far, and `at` where it says that it listens."""
 
+    # What is read of it.
+    OUTPUT = {"stderr": subprocess.PIPE}
+
     def __init__(self, store, *arguments, says, **settings):
         self.process = subprocess.Popen([PROGRAM, *arguments], env={**store.environment, **settings}, cwd=store.folder,
-                                        stderr=subprocess.PIPE, text=True)
+                                        text=True, **self.OUTPUT)
+        self._lines = self.process.stderr or self.process.stdout
         self.errors, self.at = "", None
-        for line in self.process.stderr:
+        for line in self._lines:
             self.errors += line
             if found := re.search(says, line):
                 self.at = found[1]
@@ -93,7 +97,7 @@ class Listening:
         self._reader.start()
 
     def _read(self):
-        for line in self.process.stderr:
+        for line in self._lines:
             self.errors += line
 
     @property

@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from contextlib import suppress
@@ -28,12 +27,12 @@ import anyio
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "clients"))
 from model import NAME, Model  # noqa: E402
-from sottovoce import PROGRAM, Store, done, http_client  # noqa: E402
+from sottovoce import Listening, Store, done, http_client  # noqa: E402
 from wyoming.asr import Transcript  # noqa: E402
 from wyoming.client import AsyncTcpClient  # noqa: E402
 from wyoming.handle import HandledStop, NotHandled  # noqa: E402
 
-FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 # The part of the time in which things happen to the servers.
 ROUGH = 0.4
 # How much more may be resident at the end than in the middle, and what a message may add to the indices besides. Threads that wait for
@@ -64,46 +63,29 @@ class Ledger:
         things = ("the lamp", "the kettle", "Ada's birthday", "the boiler", "the garden", "the neighbour's cat")
         return word, f"Please note {word}: {random.choice(things)} is {random.choice(('old', 'green', 'late', 'ready', 'upstairs'))}."
 
-    def holds(self, scope, lines, whose, must=True):
-        """Compares with what a device holds. `must` is whether all that is acknowledged must be there."""
+    def holds(self, scope, lines, whose):
+        """Compares with what a device holds. Returns how many texts that are."""
         held = {word for line in lines if line["role"].lower() == "user" for word in re.findall(r"note (\w+\d{6})", line["content"])}
         kept, forgotten = self.kept.get(scope, set()), self.forgotten.get(scope, set())
-        wrong = {"lost": (kept - forgotten - held) if must else set(), "come back": forgotten & held,
+        wrong = {"lost": kept - forgotten - held, "come back": forgotten & held,
                  "of elsewhere": held - self.tried.get(scope, set())}
         wrong = {what: sorted(words)[:5] for what, words in wrong.items() if words}
         assert not wrong, f"{whose}, {scope}: {wrong}"
         return len(held)
 
 
-class Server:
-    """A process of the program, and everything that it says."""
+class Server(Listening):
+    """One that says where it is on standard output too."""
 
-    def __init__(self, store, *arguments, says, **settings):
-        self.process = subprocess.Popen([PROGRAM, *arguments], env={**store.environment, **settings}, cwd=store.folder,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.said = ""
-        threading.Thread(target=self._read, daemon=True).start()
-        self.at = self.found(says)
-
-    def _read(self):
-        for line in self.process.stdout:
-            self.said += line
+    OUTPUT = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
 
     def found(self, pattern):
         """What the newest line of this pattern names, once there is one."""
         end = time.monotonic() + 30
-        while not (found := re.findall(pattern, self.said, re.MULTILINE)):
-            assert time.monotonic() < end, (pattern, self.said)
+        while not (found := re.findall(pattern, self.errors, re.MULTILINE)):
+            assert time.monotonic() < end, (pattern, self.errors)
             time.sleep(0.05)
         return found[-1]
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self):
-        self.process.terminate()
-        return self.process.wait(30)
 
 
 class Home:
@@ -115,8 +97,8 @@ class Home:
         self.phone, self.ben = Store(), Store()
         self.team = Server(self.store, "team", "serve", "--addr", "127.0.0.1:0", "--data", str(folder / "team"), says=r"(http://\S+/#start:\S+)")
         self.up, self.samples, self.is_rough, self.begun = None, [], True, time.monotonic()
-        self.faked = {"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.clock), "FAKETIME_NO_CACHE": "1",
-                      "FAKETIME_DONT_FAKE_MONOTONIC": "1"} if Path(FAKETIME).exists() else {}
+        self.faked = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(self.clock), "FAKETIME_NO_CACHE": "1",
+                      "FAKETIME_DONT_FAKE_MONOTONIC": "1"} if FAKETIME else {}
         if not self.faked:
             print("SKIPPED: there is no libfaketime; clocks do not jump", flush=True)
 
@@ -179,7 +161,7 @@ class Home:
     async def command_says(self, words):
         await anyio.to_thread.run_sync(lambda: self.store.run("--user", "ann", "append", words))
 
-    async def page_reads(self, _):
+    async def page_reads(self):
         def read():
             if self.browser is None:
                 self.browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
@@ -212,7 +194,7 @@ async def looks(home, mean):
     while True:
         try:
             with anyio.fail_after(60):
-                await home.page_reads(None)
+                await home.page_reads()
         except Exception as error:  # noqa: BLE001
             home.browser = None
             if not home.is_rough:
@@ -410,7 +392,7 @@ def main():
             for server in (home.up, home.team):
                 if server:
                     server.process.kill()
-            (out / "said.log").write_text(home.up.said if home.up else "")
+            (out / "said.log").write_text(home.up.errors if home.up else "")
             if home.samples:
                 with open(out / "samples.csv", "w", newline="") as file:
                     table = csv.DictWriter(file, home.samples[0].keys())
