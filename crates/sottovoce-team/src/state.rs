@@ -94,8 +94,9 @@ pub(crate) struct Own {
     /// A random number that stands for this store, and how many records it has written under it.
     pub(crate) writer: Id,
     pub(crate) n: u64,
-    /// How many of these numbers belong to no record of the log: the server had those records already.
-    pub(crate) void: u64,
+    /// How many numbers of this writer, and of the earlier ones, belong to no record of the log: the server had those records already, or
+    /// never took them.
+    pub(crate) void: BTreeMap<Id, u64>,
     /// The position and the name of the last record that was appended, or read before everything was to be read again, until it is read
     /// back. If it is not there, the server was put back meanwhile.
     pub(crate) appended: Option<(u64, Rid)>,
@@ -148,7 +149,7 @@ impl Shared {
             own: Own {
                 writer,
                 n: 0,
-                void: 0,
+                void: BTreeMap::new(),
                 appended: None,
                 position: Position::default(),
                 seq: 0,
@@ -171,13 +172,20 @@ impl Shared {
     /// Whether nothing is new on either side and nothing is wrong: the server's last record and the conversation's position are
     /// those of before.
     pub(crate) fn is_exchanged(&self, device: Id, listed: &Conversation, now: Position) -> bool {
-        let is_told = self.own.void <= self.seen.void(writer_at(self.own.writer, device));
+        let is_told = self.untold_void(device).is_empty();
         let is_whole = self.unopened.is_none() && self.seen.is_whole();
         let is_read = listed.last == self.read
             && (self.read == 0 || self.at.is_some_and(|(_, at)| at == listed.changed));
         let is_read = is_read && self.own.appended.is_none();
         let has_told_all = self.own.untold.is_empty() || !self.may(Level::Write);
         is_read && now == self.own.position && is_told && is_whole && has_told_all
+    }
+
+    /// The numbers without a record that the log does not tell yet, if this store is the device.
+    pub(crate) fn untold_void(&self, device: Id) -> BTreeMap<Id, u64> {
+        let is_untold =
+            |(writer, void): &(&Id, &u64)| **void > self.seen.void(writer_at(**writer, device));
+        self.own.void.iter().filter(is_untold).map(|(writer, void)| (*writer, *void)).collect()
     }
 
     /// Has everything read again, and appended that the log then lacks.

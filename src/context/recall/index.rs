@@ -45,6 +45,8 @@ pub struct Recall {
     pub(super) failed: Mutex<HashSet<u64>>,
     /// Whether anybody asked for what fits. Until then nothing is encoded.
     pub(super) is_asked: AtomicBool,
+    /// Held by the task that waits for its turn to save this index. It saves what comes meanwhile, too.
+    waiting: Arc<Mutex<()>>,
 }
 
 /// A segment to be written, of a conversation in this state.
@@ -65,6 +67,7 @@ impl Recall {
             loaded: Arc::default(),
             failed: Mutex::default(),
             is_asked: AtomicBool::new(false),
+            waiting: Arc::default(),
         }
     }
 
@@ -283,11 +286,13 @@ impl Recall {
     /// goes on and that keeps the index. It works half of the time, for one index after the other, and ends when the index
     /// is dropped. Nothing is encoded before the first question. A failure is logged.
     pub fn save_in_background(self: &Arc<Self>) {
+        let Ok(waiting) = Arc::clone(&self.waiting).try_lock_owned() else { return };
         let kept = Arc::downgrade(self);
         tokio::spawn(async move {
-            let mut understood = 0;
+            let (mut waiting, mut understood) = (Some(waiting), 0);
             while let Some(recall) = kept.upgrade() {
                 let Ok(_working) = WORKING.acquire().await else { return };
+                drop(waiting.take());
                 let begun = Instant::now();
                 match recall.go_on(understood).await {
                     Ok(0) => return,

@@ -1,6 +1,5 @@
 //! Finds out what this device has to publish
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
@@ -25,7 +24,7 @@ impl Device {
     pub(super) async fn collect(&mut self, report: &mut SyncReport) -> SyncResult<Round> {
         let mut round = Round::default();
         let scopes = self.shared_scopes().await?;
-        self.collect_removed(&scopes, &mut round).await?;
+        self.collect_removed(&mut round).await?;
         for scope in scopes {
             if round.is_full() {
                 round.is_cut = true;
@@ -192,7 +191,7 @@ impl Device {
     }
 
     /// Collects conversations that were forgotten completely.
-    async fn collect_removed(&mut self, shared: &[Scope], round: &mut Round) -> SyncResult<()> {
+    async fn collect_removed(&mut self, round: &mut Round) -> SyncResult<()> {
         let root = Exchange::new(self.root.clone());
         let known = self.state.own.scopes.get(&Scope::Default.to_string());
         let before = known.map(|known| known.position).unwrap_or_default();
@@ -216,11 +215,8 @@ impl Device {
             published.has = Has { upto: published.seq, ..Has::default() };
             published.gone.0.extend(batch.gone.iter().copied());
             if removed > published.removed {
-                // Its settings went with it.
-                let values = match shared.contains(&scope) {
-                    true => values::values(&self.exchange(&scope).await?).await?,
-                    false => BTreeMap::new(),
-                };
+                // Its settings went with it, but for what came since, even if the conversation is not shared any more.
+                let values = values::values(&self.exchange(&scope).await?).await?;
                 self.stamp_changes(&scope, &values);
                 for (name, register) in self.state.registers.get(text).into_iter().flatten() {
                     if register.own && !values.contains_key(name) {

@@ -94,6 +94,28 @@ async fn a_conversation_that_is_heard_of_between_two_interruptions_is_forgotten_
 }
 
 #[tokio::test]
+async fn an_artifact_that_came_after_a_forgetting_stays_if_its_conversation_is_shared_no_more() {
+    let [one, two] = devices().await;
+    two.say_in(&kitchen(), "something").await;
+    rounds(&[&two, &one]).await;
+    two.forget_all(&kitchen()).await;
+    let store = one.home.store(&kitchen()).await;
+    let new = NewArtifact::new(ArtifactKind::File, "plan.txt");
+    store.add_artifact(new, Box::new(Cursor::new(b"contents".to_vec()))).await.unwrap();
+    one.sync().await;
+    two.remote.decide(|action, _| if action == Action::Put { Fate::Lose } else { Fate::Pass });
+    two.try_sync().await.unwrap_err();
+    two.remote.decide(|_, _| Fate::Pass);
+    let other = Selection { except: vec!["named/kitchen".to_owned()], ..all() };
+    two.syncer.select(other).await.unwrap();
+    rounds(&[&two, &one]).await;
+    for machine in [&one, &two] {
+        let (left, _) = machine.home.store(&kitchen()).await.artifacts().await.unwrap();
+        assert_eq!(left.len(), 1, "an artifact was deleted that nobody has forgotten");
+    }
+}
+
+#[tokio::test]
 async fn an_artifact_that_had_not_arrived_goes_when_its_conversation_is_forgotten() {
     let [one, two] = devices().await;
     one.say_in(&kitchen(), "look at this").await;

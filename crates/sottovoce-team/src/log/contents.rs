@@ -1,5 +1,7 @@
 //! What a record says, sealed for the members of a conversation
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::exchange::{ObjectKind, Origin, SharedMessage, SpaceKey};
@@ -24,9 +26,9 @@ pub(crate) struct Contents {
     pub(crate) writer: Id,
     /// Counts the records of the writer from 1.
     pub(crate) n: u64,
-    /// How many numbers up to here were never given to a record that the server took.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(crate) void: u64,
+    /// The numbers of records that the server never took: how many of each writer that this store is or was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) void: BTreeMap<Id, u64>,
     /// The name of the member.
     pub(crate) by: String,
     #[serde(flatten)]
@@ -62,11 +64,6 @@ pub(crate) enum What {
 pub(crate) struct ArtifactPieces {
     pub(crate) artifact: Artifact,
     pub(crate) pieces: Vec<Id>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 sottovoce::debug_shows!(Contents: writer, n);

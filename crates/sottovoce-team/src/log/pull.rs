@@ -14,7 +14,7 @@ use crate::log::contents::{ArtifactPieces, Contents, What, new_id};
 use crate::log::settings::{self, digest};
 use crate::log::withheld::writer_at;
 use crate::log::{Log, note_problem};
-use crate::state::{Known, Shared};
+use crate::state::{Known, Own, Shared};
 
 /// How many records are stored at a time.
 const STRETCH: usize = 16_384;
@@ -92,8 +92,12 @@ impl Log<'_> {
             return Ok(true);
         }
         if !is_more {
-            let own = writer_at(shared.own.writer, self.device);
-            shared.own.void = shared.seen.missing(own, shared.own.n);
+            let Own { writer, n, void, .. } = &mut shared.own;
+            for (store, void) in void {
+                let (own, given) =
+                    (writer_at(*store, self.device), if store == writer { *n } else { 0 });
+                *void = shared.seen.missing(own, given);
+            }
             note_withheld(shared, report);
         }
         Ok(is_more)
@@ -148,9 +152,18 @@ impl Log<'_> {
             return Ok(());
         };
         let Contents { writer, n, void, by, what } = contents;
-        if !shared.seen.note(writer_at(writer, record.device), n, void) {
+        if !shared.seen.note(writer_at(writer, record.device), n) {
             note_problem(report, shared, "the server repeats records, or changes their order");
-            return Ok(());
+            // Two copies of this store may have used the same number. A message is stored once, however often it comes.
+            if !matches!(what, What::Said(_)) {
+                return Ok(());
+            }
+        }
+        for (store, void) in void {
+            shared.seen.note_void(writer_at(store, record.device), void);
+        }
+        if record.device == self.device {
+            shared.own.void.entry(writer).or_default();
         }
         match what {
             What::Said(mut message) => {

@@ -237,7 +237,8 @@ impl Writing<'_, '_> {
         what: What,
     ) -> TeamResult<bool> {
         let n = self.batch.n.max(shared.own.n) + 1;
-        let (writer, void, by) = (shared.own.writer, shared.own.void, self.called.to_owned());
+        let (writer, by) = (shared.own.writer, self.called.to_owned());
+        let void = shared.untold_void(self.log.device);
         let contents = Contents { writer, n, void, by, what };
         let Some(sealed) = self.log.keys.seal(rid, &contents)? else { return Ok(false) };
         self.batch.n = n;
@@ -259,8 +260,11 @@ impl Writing<'_, '_> {
         let path = format!("{}/messages", self.log.path());
         let request = Append { records };
         let appended: Appended = self.log.server.put(Method::POST, &path, &request).await?;
+        for (store, void) in shared.untold_void(self.log.device) {
+            shared.seen.note_void(writer_at(store, self.log.device), void);
+        }
         // The numbers of records that the log has already belong to none.
-        shared.own.void +=
+        *shared.own.void.entry(shared.own.writer).or_default() +=
             appended.positions.iter().filter(|at| **at <= shared.read).count() as u64;
         let mut positions = request.records.iter().zip(appended.positions);
         let is_new =
@@ -276,10 +280,11 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    /// Appends what is left. Tells which numbers belong to no record, if no record has told it yet.
+    /// Appends what is left, and tells at once which numbers belong to no record: a store that is removed or lost could not tell it
+    /// later.
     async fn end(&mut self, shared: &mut Shared) -> TeamResult<()> {
-        let own = writer_at(shared.own.writer, self.log.device);
-        if self.batch.records.is_empty() && shared.own.void > shared.seen.void(own) {
+        self.flush(shared).await?;
+        if !shared.untold_void(self.log.device).is_empty() {
             self.add(shared, new_rid()?, Kind::Setting, Vec::new(), What::Nothing).await?;
         }
         self.flush(shared).await

@@ -28,7 +28,7 @@ struct Writer {
     n: u64,
     /// How many were read.
     read: u64,
-    /// How many numbers were never given, as it last said.
+    /// How many numbers no record has, as its store last said.
     void: u64,
 }
 
@@ -43,13 +43,20 @@ pub(crate) fn writer_at(store: Id, device: Id) -> Id {
 impl Seen {
     /// Notes a record that was opened. Returns whether it is in its place: the server may not repeat or swap records of one
     /// writer.
-    pub(crate) fn note(&mut self, writer: Id, n: u64, void: u64) -> bool {
+    pub(crate) fn note(&mut self, writer: Id, n: u64) -> bool {
         let writer = self.writers.entry(writer).or_default();
         if n <= writer.n {
             return false;
         }
-        *writer = Writer { n, read: writer.read + 1, void: void.max(writer.void) };
+        *writer = Writer { n, read: writer.read + 1, ..*writer };
         true
+    }
+
+    /// Notes how many numbers of a writer no record has, once one of its records was read.
+    pub(crate) fn note_void(&mut self, writer: Id, void: u64) {
+        if let Some(writer) = self.writers.get_mut(&writer) {
+            writer.void = void.max(writer.void);
+        }
     }
 
     /// The number of a writer's newest record.
@@ -57,12 +64,12 @@ impl Seen {
         self.writers.get(&writer).map_or(0, |writer| writer.n)
     }
 
-    /// How many of the first `n` numbers of a writer were not read.
+    /// How many numbers of a writer were not read, up to its newest record's and at least to `n`.
     pub(crate) fn missing(&self, writer: Id, n: u64) -> u64 {
-        n.saturating_sub(self.writers.get(&writer).map_or(0, |writer| writer.read))
+        self.writers.get(&writer).map_or(n, |writer| n.max(writer.n).saturating_sub(writer.read))
     }
 
-    /// How many numbers a writer has said were never given.
+    /// How many numbers of a writer no record has, as its store said.
     pub(crate) fn void(&self, writer: Id) -> u64 {
         self.writers.get(&writer).map_or(0, |writer| writer.void)
     }
@@ -112,7 +119,7 @@ mod tests {
     #[test]
     fn a_gap_in_a_writers_numbers_shows_and_one_of_a_forgotten_record_does_not() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), 1, 0) && seen.note(id(2), 1, 0) && seen.note(id(1), 3, 0));
+        assert!(seen.note(id(1), 1) && seen.note(id(2), 1) && seen.note(id(1), 3));
         assert_eq!(seen.withheld(), 1);
         seen.note_emptied(Rid::new([9; 32]));
         assert_eq!((seen.withheld(), seen.unexplained()), (0, 1));
@@ -123,21 +130,22 @@ mod tests {
     #[test]
     fn numbers_of_records_that_the_server_had_already_are_no_gap() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), 1, 0) && seen.note(id(1), 5, 3));
+        assert!(seen.note(id(1), 1) && seen.note(id(1), 5));
+        seen.note_void(id(1), 3);
         assert_eq!(seen.withheld(), 0);
     }
 
     #[test]
     fn numbers_that_are_too_large_to_be_counted_are_many() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), u64::MAX, 0) && seen.note(id(2), u64::MAX, 0));
+        assert!(seen.note(id(1), u64::MAX) && seen.note(id(2), u64::MAX));
         assert_eq!(seen.withheld(), u64::MAX);
     }
 
     #[test]
     fn a_repeated_or_swapped_record_is_out_of_place() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), 2, 0));
-        assert!(!seen.note(id(1), 2, 0) && !seen.note(id(1), 1, 0));
+        assert!(seen.note(id(1), 2));
+        assert!(!seen.note(id(1), 2) && !seen.note(id(1), 1));
     }
 }

@@ -83,6 +83,8 @@ pub(crate) struct World {
     pub(crate) is_title_spoiled: bool,
     /// What a hostile member can have others told for ever.
     pub(crate) lasting: BTreeSet<&'static str>,
+    /// Whether a member was shut out while the server may have been put back.
+    is_gone_untold: bool,
     /// What they are told once, or each time that everything is read again.
     passing: BTreeSet<&'static str>,
 }
@@ -131,6 +133,7 @@ impl World {
             spoiled: BTreeSet::new(),
             is_title_spoiled: false,
             lasting: BTreeSet::new(),
+            is_gone_untold: false,
             passing: BTreeSet::new(),
         }
     }
@@ -250,10 +253,14 @@ impl World {
     /// What may be reported in the end, and to somebody new.
     pub(crate) fn allowed_in_the_end(&self, is_new: bool) -> BTreeSet<&'static str> {
         // Everything is read again now and then, if something is missing.
-        match self.lasting.is_empty() && !is_new {
+        let mut allowed = match self.lasting.is_empty() && !is_new {
             true => BTreeSet::new(),
             false => self.lasting.union(&self.passing).copied().collect(),
+        };
+        if self.is_gone_untold {
+            allowed.insert(HELD_BACK);
         }
+        allowed
     }
 
     /// What may be reported to somebody now.
@@ -290,6 +297,8 @@ impl World {
     /// Anna shuts somebody out of the conversation, or of the team.
     pub(crate) async fn shuts_out(&mut self, who: usize) {
         let is_removed = self.random.below(2) == 0;
+        // Who has published again, and is shut out before the next exchange, cannot tell any more which numbers it used in vain.
+        self.is_gone_untold |= self.is_server_restored;
         let Ok(id) = self.all[who].person.id().await else { return };
         let plans = scope(PLANS);
         let place = (!is_removed).then_some(&plans);
@@ -372,7 +381,7 @@ impl World {
                 vec![mallory.record("setting", None, &ahead)]
             }
             2 => {
-                ahead["void"] = json!(u64::MAX);
+                ahead["void"] = json!({ seen.writer().unwrap_or_default(): u64::MAX });
                 ahead["nothing"] = json!(null);
                 vec![mallory.record("setting", None, &ahead)]
             }
