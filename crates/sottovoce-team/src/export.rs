@@ -101,7 +101,7 @@ fn exported(scope: &str, keys: &Keys, record: Record) -> Exported {
         What::Said(shared) => exported.message = Some(shared.message),
         What::Set { name, value, .. } => exported.setting = Some((name, value)),
         What::Forgot { messages, .. } => exported.forgot = messages,
-        What::Nothing => {}
+        What::Void(_) => {}
     }
     exported
 }

@@ -26,9 +26,6 @@ pub(crate) struct Contents {
     pub(crate) writer: Id,
     /// Counts the records of the writer from 1.
     pub(crate) n: u64,
-    /// The numbers of records that the server never took: how many of each writer that this store is or was.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) void: BTreeMap<Id, u64>,
     /// The name of the member.
     pub(crate) by: String,
     #[serde(flatten)]
@@ -54,8 +51,8 @@ pub(crate) enum What {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         records: Vec<Rid>,
     },
-    /// Nothing, but for the numbers above.
-    Nothing,
+    /// How many numbers of each writer that the store is, or was before it was restored, no record has.
+    Void(BTreeMap<Id, u64>),
 }
 
 /// An artifact's description, and where its contents are: the value of a setting.

@@ -151,16 +151,13 @@ impl Log<'_> {
             }
             return Ok(());
         };
-        let Contents { writer, n, void, by, what } = contents;
+        let Contents { writer, n, by, what } = contents;
         if !shared.seen.note(writer_at(writer, record.device), n) {
             note_problem(report, shared, "the server repeats records, or changes their order");
             // Two copies of this store may have used the same number. A message is stored once, however often it comes.
             if !matches!(what, What::Said(_)) {
                 return Ok(());
             }
-        }
-        for (store, void) in void {
-            shared.seen.note_void(writer_at(store, record.device), void);
         }
         if record.device == self.device {
             shared.own.void.entry(writer).or_default();
@@ -192,7 +189,12 @@ impl Log<'_> {
                 shared.seen.explain(records);
                 news.incoming.forgotten.extend(messages);
             }
-            What::Set { .. } | What::Nothing => {}
+            What::Void(void) => {
+                for (store, void) in void {
+                    shared.seen.note_void(writer_at(store, record.device), void);
+                }
+            }
+            What::Set { .. } => {}
         }
         Ok(())
     }

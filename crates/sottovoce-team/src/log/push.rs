@@ -14,7 +14,6 @@ use reqwest::Method;
 use crate::error::TeamResult;
 use crate::log::contents::{Contents, What, new_rid};
 use crate::log::settings::{self, digest};
-use crate::log::withheld::writer_at;
 use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
@@ -238,8 +237,7 @@ impl Writing<'_, '_> {
     ) -> TeamResult<bool> {
         let n = self.batch.n.max(shared.own.n) + 1;
         let (writer, by) = (shared.own.writer, self.called.to_owned());
-        let void = shared.untold_void(self.log.device);
-        let contents = Contents { writer, n, void, by, what };
+        let contents = Contents { writer, n, by, what };
         let Some(sealed) = self.log.keys.seal(rid, &contents)? else { return Ok(false) };
         self.batch.n = n;
         self.batch.bytes += sealed.len();
@@ -260,9 +258,6 @@ impl Writing<'_, '_> {
         let path = format!("{}/messages", self.log.path());
         let request = Append { records };
         let appended: Appended = self.log.server.put(Method::POST, &path, &request).await?;
-        for (store, void) in shared.untold_void(self.log.device) {
-            shared.seen.note_void(writer_at(store, self.log.device), void);
-        }
         // The numbers of records that the log has already belong to none.
         *shared.own.void.entry(shared.own.writer).or_default() +=
             appended.positions.iter().filter(|at| **at <= shared.read).count() as u64;
@@ -280,12 +275,13 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    /// Appends what is left, and tells at once which numbers belong to no record: a store that is removed or lost could not tell it
-    /// later.
+    /// Appends what is left, and tells at once how many numbers belong to no record: a store that is removed or lost could not tell it
+    /// later. It has a record of its own, since no other is safe from being forgotten.
     async fn end(&mut self, shared: &mut Shared) -> TeamResult<()> {
         self.flush(shared).await?;
-        if !shared.untold_void(self.log.device).is_empty() {
-            self.add(shared, new_rid()?, Kind::Setting, Vec::new(), What::Nothing).await?;
+        let void = shared.untold_void(self.log.device);
+        if !void.is_empty() {
+            self.add(shared, new_rid()?, Kind::Setting, Vec::new(), What::Void(void)).await?;
         }
         self.flush(shared).await
     }

@@ -299,7 +299,7 @@ async fn a_member_who_uses_up_anothers_numbers_keeps_nothing_of_it_from_the_othe
         mallory.record("setting", None, &contents)
     };
     let title = json!({ "name": "title", "value": "Mallory's", "edition": u64::MAX });
-    let records = [far("nothing", Value::Null), far("set", title)];
+    let records = [far("void", json!({})), far("set", title)];
     assert_eq!(mallory.appends(&records).await, 200);
     anna.says(PLANS, "said after").await;
     anna.sets_title("Anna's").await;
@@ -328,7 +328,7 @@ async fn numbers_that_no_writer_can_have_reached_end_nothing() {
     let (mallory, _) = mallory(&house, &anna).await;
     let far = |n: u64| {
         let writer = sottovoce_team_server::api::Id::random();
-        let contents = json!({ "writer": writer, "n": n, "by": "", "nothing": Value::Null });
+        let contents = json!({ "writer": writer, "n": n, "by": "", "void": {} });
         mallory.record("setting", None, &contents)
     };
     assert_eq!(mallory.appends(&[far(u64::MAX), far(u64::MAX)]).await, 200);

@@ -382,12 +382,11 @@ impl World {
             }
             2 => {
                 ahead["void"] = json!({ seen.writer().unwrap_or_default(): u64::MAX });
-                ahead["nothing"] = json!(null);
                 vec![mallory.record("setting", None, &ahead)]
             }
             // Under numbers of no store, of which most are missing.
             3 => {
-                let far = |n: u64| json!({ "writer": Id::random().unwrap(), "n": n, "by": "", "nothing": null });
+                let far = |n: u64| json!({ "writer": Id::random().unwrap(), "n": n, "by": "", "void": {} });
                 [u64::MAX, u64::MAX, 7].map(|n| mallory.record("setting", None, &far(n))).to_vec()
             }
             4 if seen.words().is_some() => {
