@@ -47,7 +47,10 @@ impl Device {
                     return Ok(false);
                 }
                 report.published += round.said;
-                report.forgotten += round.forgotten;
+                // A stream that begins says again what others may know.
+                if self.state.own.n > 0 {
+                    report.forgotten += round.forgotten;
+                }
                 if !self.write(round).await? {
                     return Ok(false);
                 }
