@@ -97,9 +97,9 @@ pub(crate) struct Own {
     /// How many numbers of this writer, and of the earlier ones, belong to no record of the log: the server had those records already, or
     /// never took them.
     pub(crate) void: BTreeMap<Id, u64>,
-    /// The position and the name of the last record that was appended, or read before everything was to be read again, until it is read
-    /// back. If it is not there, the server was put back meanwhile.
-    pub(crate) appended: Option<(u64, Rid)>,
+    /// Records that must be found, by position: the last one of what was appended, and the last one that was read before everything was
+    /// to be read again, with the time at which the server stored it. If one is not there, the server was put back meanwhile.
+    pub(crate) expected: BTreeMap<u64, (Rid, Option<Timestamp>)>,
     /// Where the conversation was when everything of it was appended.
     pub(crate) position: Position,
     /// The last number that was looked at, and the identity of its message, if it had one.
@@ -150,7 +150,7 @@ impl Shared {
                 writer,
                 n: 0,
                 void: BTreeMap::new(),
-                appended: None,
+                expected: BTreeMap::new(),
                 position: Position::default(),
                 seq: 0,
                 origin: None,
@@ -176,7 +176,7 @@ impl Shared {
         let is_whole = self.unopened.is_none() && self.seen.is_whole();
         let is_read = listed.last == self.read
             && (self.read == 0 || self.at.is_some_and(|(_, at)| at == listed.changed));
-        let is_read = is_read && self.own.appended.is_none();
+        let is_read = is_read && self.own.expected.is_empty();
         let has_told_all = self.own.untold.is_empty() || !self.may(Level::Write);
         is_read && now == self.own.position && is_told && is_whole && has_told_all
     }
@@ -201,13 +201,13 @@ impl Shared {
     /// Begins again with a log that has lost records: what is here is newer than what it has.
     pub(crate) fn begin_again_newer(&mut self) {
         self.begin_again();
-        self.own.appended = None;
+        self.own.expected.clear();
         self.settings.values_mut().for_each(|known| known.is_lost = true);
     }
 
     /// Has a record read again, and all after it.
     pub(crate) fn read_again(&mut self, at: u64, seen: Seen) {
-        self.own.appended = self.own.appended.or(self.at.map(|(rid, _)| (self.read, rid)));
+        self.own.expected.extend(self.at.map(|(rid, at)| (self.read, (rid, Some(at)))));
         (self.read, self.at, self.seen) = (at.saturating_sub(1), None, seen);
     }
 

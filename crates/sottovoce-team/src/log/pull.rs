@@ -31,8 +31,8 @@ struct News {
     set: BTreeMap<String, (Value, Known)>,
     /// Whether a record of this store was emptied: its number cannot be read any more.
     is_own_emptied: bool,
-    /// Whether a record that this store appended is not where the server said it is.
-    is_own_lost: bool,
+    /// Whether a record is not where it was, or where the server said it is.
+    is_lost: bool,
 }
 
 impl Log<'_> {
@@ -78,7 +78,7 @@ impl Log<'_> {
             shared.last = page.last;
             is_more = shared.read < page.last && shared.read > before;
         }
-        let (is_own_emptied, is_own_lost) = (news.is_own_emptied, news.is_own_lost);
+        let (is_own_emptied, is_lost) = (news.is_own_emptied, news.is_lost);
         self.apply(shared, news, report).await?;
         progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
         let own = writer_at(shared.own.writer, self.device);
@@ -86,7 +86,7 @@ impl Log<'_> {
         if is_own_emptied || shared.seen.newest(own) > shared.own.n {
             (shared.own.writer, shared.own.n) = (new_id()?, 0);
         }
-        if is_own_lost || !is_more && shared.own.appended.is_some() {
+        if is_lost || !is_more && !shared.own.expected.is_empty() {
             note_problem(report, shared, OLDER);
             shared.begin_again_newer();
             return Ok(true);
@@ -137,8 +137,8 @@ impl Log<'_> {
         report: &mut SyncReport,
     ) -> TeamResult<()> {
         (shared.read, shared.at) = (record.pos, Some((record.rid, record.at)));
-        if shared.own.appended.is_some_and(|(at, _)| at == record.pos) {
-            news.is_own_lost |= shared.own.appended.take().map(|(_, rid)| rid) != Some(record.rid);
+        if let Some((rid, at)) = shared.own.expected.remove(&record.pos) {
+            news.is_lost |= rid != record.rid || at.is_some_and(|at| at != record.at);
         }
         let Some(sealed) = record.sealed else {
             shared.seen.note_emptied(record.rid);

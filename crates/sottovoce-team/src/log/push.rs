@@ -268,7 +268,7 @@ impl Writing<'_, '_> {
         if let Some((record, at)) = positions.next_back()
             && at > shared.read
         {
-            shared.own.appended = Some((at, record.rid));
+            shared.own.expected.insert(at, (record.rid, None));
         }
         shared.own.n = n;
         shared.last = appended.last.max(shared.last);
