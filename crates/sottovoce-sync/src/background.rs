@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use sottovoce::Scope;
 use sottovoce::exchange::Position;
 use sottovoce_remote::{ErrorKind, part_of};
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::error::{Failure, SyncError, SyncResult};
@@ -45,12 +44,9 @@ pub struct Background<W = Syncer> {
     handle: BackgroundHandle,
 }
 
-/// Asks a [`Background`] for a sync, and tells how it fares.
+/// Tells how a [`Background`] fares.
 #[derive(Debug, Clone, Default)]
-pub struct BackgroundHandle {
-    asked: Arc<Notify>,
-    status: Arc<Mutex<BackgroundStatus>>,
-}
+pub struct BackgroundHandle(Arc<Mutex<BackgroundStatus>>);
 
 /// How syncing fares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,11 +65,6 @@ pub struct BackgroundStatus {
 }
 
 impl BackgroundHandle {
-    /// Syncs at once, also if the last attempt failed.
-    pub fn sync_now(&self) {
-        self.asked.notify_one();
-    }
-
     /// How syncing has fared so far.
     pub fn status(&self) -> BackgroundStatus {
         self.lock().clone()
@@ -88,13 +79,12 @@ impl BackgroundHandle {
                 status.received += report.received as u64;
                 status.published += report.published as u64;
             }
-            Err(error) if error.is_idle() => {}
-            Err(_) => status.failed += 1,
+            Err(error) => status.failed += u64::from(!error.is_idle()),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, BackgroundStatus> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -105,16 +95,15 @@ impl<W: Repeated> Background<W> {
         Self { work, interval, handle: BackgroundHandle::default() }
     }
 
-    /// Asks it for a sync, and tells how it fares.
+    /// Tells how it fares.
     pub fn handle(&self) -> BackgroundHandle {
         self.handle.clone()
     }
 
     /// Syncs until it is dropped, which may be at any moment. Tells of each sync.
     pub async fn run(&self, mut told: impl FnMut(Result<SyncReport, W::Error>)) {
-        let handle = &self.handle;
-        repeat(&*self.work, self.interval, &handle.asked, |result| {
-            handle.count(&result, self.work.now());
+        repeat(&*self.work, self.interval, |result| {
+            self.handle.count(&result, self.work.now());
             told(result);
         })
         .await;
@@ -188,31 +177,24 @@ impl Repeated for Syncer {
 async fn repeat<W: Repeated>(
     work: &W,
     interval: Duration,
-    asked: &Notify,
     mut told: impl FnMut(Result<SyncReport, W::Error>),
 ) {
     let mut pace = Pace { interval, idle: interval, done: 0, failed: 0 };
     let mut failing = None;
-    let mut is_asked = false;
     loop {
         // Before the sync, so that what is said while it runs shows as a difference.
         let before = work.positions().await.ok();
-        let result = work.sync(is_asked || pace.is_full()).await;
+        let result = work.sync(pace.is_full()).await;
         log(&result, &mut failing);
         let pause = pace.after(&result);
         let before = before.filter(|_| result.is_ok());
         told(result);
-        is_asked = wait(work, pause, before, asked).await;
+        wait(work, pause, before).await;
     }
 }
 
-/// Waits until the next sync is due. Returns whether it was asked for.
-async fn wait(
-    work: &impl Repeated,
-    pause: Duration,
-    before: Option<BTreeMap<Scope, Position>>,
-    asked: &Notify,
-) -> bool {
+/// Waits until the next sync is due.
+async fn wait(work: &impl Repeated, pause: Duration, before: Option<BTreeMap<Scope, Position>>) {
     let due = Instant::now() + pause;
     let mut look = LOOK;
     // After a failure nobody is pressed for news.
@@ -226,17 +208,16 @@ async fn wait(
     loop {
         let left = due.saturating_duration_since(Instant::now());
         tokio::select! {
-            () = asked.notified() => return true,
-            () = &mut news => return false,
+            () = &mut news => return,
             () = tokio::time::sleep(look.min(left)) => {}
         }
         let started = Instant::now();
         if started >= due {
-            return false;
+            return;
         }
         let Some(before) = &before else { continue };
         if work.positions().await.is_ok_and(|now| now != *before) {
-            return false;
+            return;
         }
         look = LOOK.max(started.elapsed() * LOOKING);
     }
@@ -371,15 +352,15 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     /// Runs while time passes.
-    async fn during(fake: &Fake, asked: &Notify, time: Duration, act: impl Future<Output = ()>) {
-        let both = async { tokio::join!(repeat(fake, MINUTE, asked, |_| {}), act) };
+    async fn during(fake: &Fake, time: Duration, act: impl Future<Output = ()>) {
+        let both = async { tokio::join!(repeat(fake, MINUTE, |_| {}), act) };
         drop(tokio::time::timeout(time, both).await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn while_nothing_happens_it_asks_ever_more_seldom_and_then_looks_at_everything() {
         let fake = Fake::new();
-        during(&fake, &Notify::new(), MINUTE * 60 * 4, async {}).await;
+        during(&fake, MINUTE * 60 * 4, async {}).await;
         let syncs = fake.syncs.lock().unwrap().clone();
         let times: Vec<u64> = syncs.iter().take(6).map(|(at, _)| at / 60).collect();
         assert_eq!(times, [0, 1, 3, 7, 15, 25]);
@@ -390,7 +371,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_said_is_published_within_seconds() {
         let fake = Fake::new();
-        during(&fake, &Notify::new(), MINUTE * 30, async {
+        during(&fake, MINUTE * 30, async {
             tokio::time::sleep(MINUTE * 20).await;
             *fake.said.lock().unwrap() = 1;
         })
@@ -400,11 +381,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_failures_it_waits_ever_longer_and_tries_at_once_when_asked() {
+    async fn after_failures_it_waits_ever_longer() {
         let fake = Fake::new();
         *fake.fails.lock().unwrap() = Some(unreachable);
-        let asked = Notify::new();
-        during(&fake, &asked, MINUTE * 120, async {
+        during(&fake, MINUTE * 120, async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             // Words that were said must not make a device press a server that is down.
             *fake.said.lock().unwrap() = 1;
@@ -414,22 +394,13 @@ mod tests {
         let pauses: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!((29..=61).contains(&pauses[0]), "{pauses:?}");
         assert!(pauses[5..].iter().all(|pause| (449..=901).contains(pause)), "{pauses:?}");
-        during(&fake, &asked, MINUTE * 5, async {
-            tokio::time::sleep(MINUTE).await;
-            fake.times();
-            asked.notify_one();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            assert_eq!(fake.syncs.lock().unwrap().len(), 1);
-            assert!(fake.syncs.lock().unwrap()[0].1, "who asks wants a full one");
-        })
-        .await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_store_that_does_not_sync_yet_is_looked_at_once_a_minute_and_is_no_failure() {
         let fake = Fake::new();
         *fake.fails.lock().unwrap() = Some(|| SyncError::NotSetUp);
-        during(&fake, &Notify::new(), MINUTE * 19 / 2, async {}).await;
+        during(&fake, MINUTE * 19 / 2, async {}).await;
         assert_eq!(fake.times().len(), 10);
         let handle = BackgroundHandle::default();
         handle.count(&Err(SyncError::NotSetUp), Timestamp::UNIX_EPOCH);

@@ -295,9 +295,8 @@ impl Recall {
                 drop(waiting.take());
                 let begun = Instant::now();
                 match recall.go_on(understood).await {
-                    Ok(0) => return,
+                    Ok(0) | Err(Error::ShuttingDown) => return,
                     Ok(more) => understood += more,
-                    Err(Error::ShuttingDown) => return,
                     Err(error) => {
                         tracing::warn!(%error, "could not save the index of what was said");
                         return;

@@ -48,9 +48,7 @@ impl Device {
                 }
                 report.published += round.said;
                 // A stream that begins says again what others may know.
-                if self.state.own.n > 0 {
-                    report.forgotten += round.forgotten;
-                }
+                report.forgotten += if self.state.own.n > 0 { round.forgotten } else { 0 };
                 if !self.write(round).await? {
                     return Ok(false);
                 }

@@ -14,7 +14,7 @@ use crate::log::contents::{ArtifactPieces, Contents, What, new_id};
 use crate::log::settings::{self, digest};
 use crate::log::withheld::writer_at;
 use crate::log::{Log, note_problem};
-use crate::state::{Known, Own, Shared};
+use crate::state::{Known, Shared};
 
 /// How many records are stored at a time.
 const STRETCH: usize = 16_384;
@@ -92,11 +92,9 @@ impl Log<'_> {
             return Ok(true);
         }
         if !is_more {
-            let Own { writer, n, void, .. } = &mut shared.own;
-            for (store, void) in void {
-                let (own, given) =
-                    (writer_at(*store, self.device), if store == writer { *n } else { 0 });
-                *void = shared.seen.missing(own, given);
+            for (store, void) in &mut shared.own.void {
+                let given = if *store == shared.own.writer { shared.own.n } else { 0 };
+                *void = shared.seen.missing(writer_at(*store, self.device), given);
             }
             note_withheld(shared, report);
         }
