@@ -11,7 +11,7 @@ use sottovoce_team_api::{Conversation, Id, Level, Rid, Secret};
 
 use crate::error::{TeamError, TeamResult};
 use crate::log::contents::{ArtifactPieces, new_key};
-use crate::log::withheld::{Seen, writer_at};
+use crate::log::withheld::Seen;
 
 /// The version of the state.
 const VERSION: u64 = 1;
@@ -96,7 +96,7 @@ pub(crate) struct Own {
     pub(crate) n: u64,
     /// How many numbers of this writer, and of the earlier ones, belong to no record of the log: the server had those records already, or
     /// never took them.
-    pub(crate) void: BTreeMap<Id, u64>,
+    pub(crate) void: u64,
     /// Records that must be found, by position: the last one of what was appended, and the last one that was read before everything was
     /// to be read again, with the time at which the server stored it. If one is not there, the server was put back meanwhile.
     pub(crate) expected: BTreeMap<u64, (Rid, Option<Timestamp>)>,
@@ -149,7 +149,7 @@ impl Shared {
             own: Own {
                 writer,
                 n: 0,
-                void: BTreeMap::new(),
+                void: 0,
                 expected: BTreeMap::new(),
                 position: Position::default(),
                 seq: 0,
@@ -172,20 +172,13 @@ impl Shared {
     /// Whether nothing is new on either side and nothing is wrong: the server's last record and the conversation's position are
     /// those of before.
     pub(crate) fn is_exchanged(&self, device: Id, listed: &Conversation, now: Position) -> bool {
-        let is_told = self.untold_void(device).is_empty();
+        let is_told = self.own.void <= self.seen.void(device) || !self.may(Level::Write);
         let is_whole = self.unopened.is_none() && self.seen.is_whole();
         let is_read = listed.last == self.read
             && (self.read == 0 || self.at.is_some_and(|(_, at)| at == listed.changed));
         let is_read = is_read && self.own.expected.is_empty();
         let has_told_all = self.own.untold.is_empty() || !self.may(Level::Write);
         is_read && now == self.own.position && is_told && is_whole && has_told_all
-    }
-
-    /// The numbers without a record that the log does not tell yet, if this store is the device.
-    pub(crate) fn untold_void(&self, device: Id) -> BTreeMap<Id, u64> {
-        let is_untold =
-            |(writer, void): &(&Id, &u64)| **void > self.seen.void(writer_at(**writer, device));
-        self.own.void.iter().filter(is_untold).map(|(writer, void)| (*writer, *void)).collect()
     }
 
     /// Has everything read again, and appended that the log then lacks.

@@ -30,6 +30,8 @@ impl Device {
         progress: &(dyn Fn(SyncProgress) + Send + Sync),
     ) -> SyncResult<bool> {
         let is_full = thoroughness == Thoroughness::Full;
+        // A stream that begins says again what others may know.
+        let is_first = self.state.own.n == 0;
         let mut is_checked = is_full;
         if is_full && !self.reconcile().await? {
             return Ok(false);
@@ -47,8 +49,7 @@ impl Device {
                     return Ok(false);
                 }
                 report.published += round.said;
-                // A stream that begins says again what others may know.
-                report.forgotten += if self.state.own.n > 0 { round.forgotten } else { 0 };
+                report.forgotten += if is_first { 0 } else { round.forgotten };
                 if !self.write(round).await? {
                     return Ok(false);
                 }

@@ -1,7 +1,5 @@
 //! What a record says, sealed for the members of a conversation
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::exchange::{ObjectKind, Origin, SharedMessage, SpaceKey};
@@ -22,7 +20,9 @@ pub(crate) const LONGEST: usize = MAX_SEALED - SEAL - STEP;
 /// What a record says. `Debug` shows no words.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Contents {
-    /// The store that wrote it: a random number of its own in this conversation.
+    /// The device that wrote it. The server has to say the same.
+    pub(crate) device: Id,
+    /// The store that wrote it: a random number of its own in this conversation, and another one after it was restored.
     pub(crate) writer: Id,
     /// Counts the records of the writer from 1.
     pub(crate) n: u64,
@@ -51,8 +51,8 @@ pub(crate) enum What {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         records: Vec<Rid>,
     },
-    /// How many numbers of each writer that the store is, or was before it was restored, no record has.
-    Void(BTreeMap<Id, u64>),
+    /// How many numbers of all writers at this device no record has.
+    Void(u64),
 }
 
 /// An artifact's description, and where its contents are: the value of a setting.

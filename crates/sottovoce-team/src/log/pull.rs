@@ -12,7 +12,6 @@ use sottovoce_team_api::{Page, Record};
 use crate::error::TeamResult;
 use crate::log::contents::{ArtifactPieces, Contents, What, new_id};
 use crate::log::settings::{self, digest};
-use crate::log::withheld::writer_at;
 use crate::log::{Log, note_problem};
 use crate::state::{Known, Shared};
 
@@ -81,9 +80,8 @@ impl Log<'_> {
         let (is_own_emptied, is_lost) = (news.is_own_emptied, news.is_lost);
         self.apply(shared, news, report).await?;
         progress(SyncProgress::Receiving { done: shared.read, total: shared.last });
-        let own = writer_at(shared.own.writer, self.device);
         // Another life of this store, or an attempt whose answer was lost, has used these numbers, or may have.
-        if is_own_emptied || shared.seen.newest(own) > shared.own.n {
+        if is_own_emptied || shared.seen.newest(self.device, shared.own.writer) > shared.own.n {
             (shared.own.writer, shared.own.n) = (new_id()?, 0);
         }
         if is_lost || !is_more && !shared.own.expected.is_empty() {
@@ -92,9 +90,10 @@ impl Log<'_> {
             return Ok(true);
         }
         if !is_more {
-            for (store, void) in &mut shared.own.void {
-                let given = if *store == shared.own.writer { shared.own.n } else { 0 };
-                *void = shared.seen.missing(writer_at(*store, self.device), given);
+            // What does not open is there, though its number is not known.
+            if shared.unopened.is_none() {
+                let own = &mut shared.own;
+                own.void = shared.seen.missing(self.device, own.writer, own.n);
             }
             note_withheld(shared, report);
         }
@@ -139,7 +138,7 @@ impl Log<'_> {
             news.is_lost |= rid != record.rid || at.is_some_and(|at| at != record.at);
         }
         let Some(sealed) = record.sealed else {
-            shared.seen.note_emptied(record.rid);
+            shared.seen.note_emptied(record.device, record.rid);
             news.is_own_emptied |= record.device == self.device;
             return Ok(());
         };
@@ -149,16 +148,14 @@ impl Log<'_> {
             }
             return Ok(());
         };
-        let Contents { writer, n, by, what } = contents;
-        if !shared.seen.note(writer_at(writer, record.device), n) {
-            note_problem(report, shared, "the server repeats records, or changes their order");
-            // Two copies of this store may have used the same number. A message is stored once, however often it comes.
-            if !matches!(what, What::Said(_)) {
+        let Contents { device, writer, n, by, what } = contents;
+        if device != record.device || !shared.seen.note(device, writer, n) {
+            let reason = "the server repeats records, changes their order, or names another device";
+            note_problem(report, shared, reason);
+            // Two copies of one store may have used the same number. Whatever is not a value counts once, however often it comes.
+            if matches!(what, What::Set { .. }) {
                 return Ok(());
             }
-        }
-        if record.device == self.device {
-            shared.own.void.entry(writer).or_default();
         }
         match what {
             What::Said(mut message) => {
@@ -187,11 +184,7 @@ impl Log<'_> {
                 shared.seen.explain(records);
                 news.incoming.forgotten.extend(messages);
             }
-            What::Void(void) => {
-                for (store, void) in void {
-                    shared.seen.note_void(writer_at(store, record.device), void);
-                }
-            }
+            What::Void(void) => shared.seen.note_void(device, void),
             What::Set { .. } => {}
         }
         Ok(())

@@ -95,7 +95,7 @@ impl Log<'_> {
         }
         let mut writing = Writing { log: self, called, batch: Batch::default(), published: 0 };
         writing.forget(shared, found, report).await?;
-        writing.end(shared).await
+        writing.flush(shared).await
     }
 }
 
@@ -237,7 +237,7 @@ impl Writing<'_, '_> {
     ) -> TeamResult<bool> {
         let n = self.batch.n.max(shared.own.n) + 1;
         let (writer, by) = (shared.own.writer, self.called.to_owned());
-        let contents = Contents { writer, n, by, what };
+        let contents = Contents { device: self.log.device, writer, n, by, what };
         let Some(sealed) = self.log.keys.seal(rid, &contents)? else { return Ok(false) };
         self.batch.n = n;
         self.batch.bytes += sealed.len();
@@ -259,7 +259,7 @@ impl Writing<'_, '_> {
         let request = Append { records };
         let appended: Appended = self.log.server.put(Method::POST, &path, &request).await?;
         // The numbers of records that the log has already belong to none.
-        *shared.own.void.entry(shared.own.writer).or_default() +=
+        shared.own.void +=
             appended.positions.iter().filter(|at| **at <= shared.read).count() as u64;
         let mut positions = request.records.iter().zip(appended.positions);
         let is_new =
@@ -275,12 +275,12 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    /// Appends what is left, and tells at once how many numbers belong to no record: a store that is removed or lost could not tell it
-    /// later. It has a record of its own, since no other is safe from being forgotten.
+    /// Appends what is left, and then tells how many numbers belong to no record: a store that is removed or lost could not tell it
+    /// later. It has a record of its own, which stays when messages and values are forgotten.
     async fn end(&mut self, shared: &mut Shared) -> TeamResult<()> {
         self.flush(shared).await?;
-        let void = shared.untold_void(self.log.device);
-        if !void.is_empty() {
+        let void = shared.own.void;
+        if void > shared.seen.void(self.log.device) {
             self.add(shared, new_rid()?, Kind::Setting, Vec::new(), What::Void(void)).await?;
         }
         self.flush(shared).await

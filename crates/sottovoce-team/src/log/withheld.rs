@@ -1,82 +1,83 @@
 //! Notices what a server leaves out, repeats or empties
 //!
-//! Each writer counts its records within their seals. The numbers of one writer that were never read are those that the server holds
-//! back, unless they belong to records that were forgotten, whose numbers nobody knows any more.
+//! Each writer counts its records within their seals. The numbers of one device that were never read are those that the server holds
+//! back, unless they belong to records that were forgotten, whose numbers nobody knows any more, or to none, as the device says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use sottovoce_team_api::{Id, Rid};
 
 /// What was seen of a conversation's records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Seen {
-    writers: BTreeMap<Id, Writer>,
-    /// How many records had no contents.
-    emptied: u64,
-    /// Those of them of which no member has said yet that they were forgotten.
+    devices: BTreeMap<Id, Device>,
+    /// Records without contents of which no member has said yet that they were forgotten.
     unexplained: BTreeSet<Rid>,
 }
 
-/// What was seen of one writer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What was seen of one device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Writer {
-    /// The number of its newest record.
-    n: u64,
-    /// How many were read.
-    read: u64,
-    /// How many numbers no record has, as its store last said.
+struct Device {
+    /// The number of the newest record of each writer, and how many were read.
+    writers: BTreeMap<Id, (u64, u64)>,
+    /// How many records had no contents.
+    emptied: u64,
+    /// How many numbers no record has, as the device last said.
     void: u64,
 }
 
-/// Whose numbers those of a record are: the store's that it names, at the device that the server attests. So no member can use up
-/// another one's numbers.
-pub(crate) fn writer_at(store: Id, device: Id) -> Id {
-    let digest = Sha256::new().chain_update(store.as_bytes()).chain_update(device.as_bytes());
-    let digest: [u8; 32] = digest.finalize().into();
-    Id::new(*digest.first_chunk().unwrap_or(&[0; 16]))
+impl Device {
+    /// How many numbers were not read. A member may claim any numbers.
+    fn missing(&self) -> u64 {
+        let missing = self.writers.values().map(|(n, read)| n.saturating_sub(*read));
+        missing.fold(0, u64::saturating_add).saturating_sub(self.emptied)
+    }
 }
 
 impl Seen {
     /// Notes a record that was opened. Returns whether it is in its place: the server may not repeat or swap records of one
     /// writer.
-    pub(crate) fn note(&mut self, writer: Id, n: u64) -> bool {
-        let writer = self.writers.entry(writer).or_default();
-        if n <= writer.n {
-            return false;
+    pub(crate) fn note(&mut self, device: Id, writer: Id, n: u64) -> bool {
+        let device = self.devices.entry(device).or_default();
+        let (newest, read) = device.writers.entry(writer).or_default();
+        let is_next = n > *newest;
+        if is_next {
+            (*newest, *read) = (n, *read + 1);
         }
-        *writer = Writer { n, read: writer.read + 1, ..*writer };
-        true
+        is_next
     }
 
-    /// Notes how many numbers of a writer no record has, once one of its records was read.
-    pub(crate) fn note_void(&mut self, writer: Id, void: u64) {
-        if let Some(writer) = self.writers.get_mut(&writer) {
-            writer.void = void.max(writer.void);
-        }
+    /// Notes how many numbers of a device no record has.
+    pub(crate) fn note_void(&mut self, device: Id, void: u64) {
+        let device = self.devices.entry(device).or_default();
+        device.void = void.max(device.void);
     }
 
     /// The number of a writer's newest record.
-    pub(crate) fn newest(&self, writer: Id) -> u64 {
-        self.writers.get(&writer).map_or(0, |writer| writer.n)
+    pub(crate) fn newest(&self, device: Id, writer: Id) -> u64 {
+        let newest = self.devices.get(&device).and_then(|device| device.writers.get(&writer));
+        newest.map_or(0, |(n, _)| *n)
     }
 
-    /// How many numbers of a writer were not read, up to its newest record's and at least to `n`.
-    pub(crate) fn missing(&self, writer: Id, n: u64) -> u64 {
-        self.writers.get(&writer).map_or(n, |writer| n.max(writer.n).saturating_sub(writer.read))
+    /// How many numbers of a device were not read, if this writer has used the first `n`.
+    pub(crate) fn missing(&self, device: Id, writer: Id, n: u64) -> u64 {
+        let mut device = self.devices.get(&device).cloned().unwrap_or_default();
+        let (newest, _) = device.writers.entry(writer).or_default();
+        *newest = n.max(*newest);
+        device.missing()
     }
 
-    /// How many numbers of a writer no record has, as its store said.
-    pub(crate) fn void(&self, writer: Id) -> u64 {
-        self.writers.get(&writer).map_or(0, |writer| writer.void)
+    /// How many numbers of a device no record has, as it said.
+    pub(crate) fn void(&self, device: Id) -> u64 {
+        self.devices.get(&device).map_or(0, |device| device.void)
     }
 
     /// Notes a record without contents.
-    pub(crate) fn note_emptied(&mut self, rid: Rid) {
-        self.emptied += 1;
+    pub(crate) fn note_emptied(&mut self, device: Id, rid: Rid) {
+        self.devices.entry(device).or_default().emptied += 1;
         self.unexplained.insert(rid);
     }
 
@@ -99,12 +100,9 @@ impl Seen {
 
     /// How many records the server holds back at least, once everything was read.
     pub(crate) fn withheld(&self) -> u64 {
-        let missing = self
-            .writers
-            .values()
-            .map(|writer| writer.n.saturating_sub(writer.read).saturating_sub(writer.void));
-        // A member may claim any numbers.
-        missing.fold(0, u64::saturating_add).saturating_sub(self.emptied)
+        let withheld =
+            self.devices.values().map(|device| device.missing().saturating_sub(device.void));
+        withheld.fold(0, u64::saturating_add)
     }
 }
 
@@ -119,9 +117,11 @@ mod tests {
     #[test]
     fn a_gap_in_a_writers_numbers_shows_and_one_of_a_forgotten_record_does_not() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), 1) && seen.note(id(2), 1) && seen.note(id(1), 3));
+        assert!(
+            seen.note(id(1), id(1), 1) && seen.note(id(2), id(2), 1) && seen.note(id(1), id(1), 3)
+        );
         assert_eq!(seen.withheld(), 1);
-        seen.note_emptied(Rid::new([9; 32]));
+        seen.note_emptied(id(1), Rid::new([9; 32]));
         assert_eq!((seen.withheld(), seen.unexplained()), (0, 1));
         seen.explain([Rid::new([9; 32])]);
         assert_eq!((seen.withheld(), seen.unexplained()), (0, 0));
@@ -130,22 +130,28 @@ mod tests {
     #[test]
     fn numbers_of_records_that_the_server_had_already_are_no_gap() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), 1) && seen.note(id(1), 5));
+        // The store has another number since it was restored.
+        assert!(
+            seen.note(id(1), id(1), 1) && seen.note(id(1), id(1), 5) && seen.note(id(1), id(3), 1)
+        );
+        assert_eq!((seen.withheld(), seen.missing(id(1), id(3), 2)), (3, 4));
         seen.note_void(id(1), 3);
         assert_eq!(seen.withheld(), 0);
+        assert!(seen.note(id(2), id(3), 2));
+        assert_eq!(seen.withheld(), 1, "one device speaks for another one");
     }
 
     #[test]
     fn numbers_that_are_too_large_to_be_counted_are_many() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), u64::MAX) && seen.note(id(2), u64::MAX));
+        assert!(seen.note(id(1), id(1), u64::MAX) && seen.note(id(2), id(2), u64::MAX));
         assert_eq!(seen.withheld(), u64::MAX);
     }
 
     #[test]
     fn a_repeated_or_swapped_record_is_out_of_place() {
         let mut seen = Seen::default();
-        assert!(seen.note(id(1), 2));
-        assert!(!seen.note(id(1), 2) && !seen.note(id(1), 1));
+        assert!(seen.note(id(1), id(1), 2));
+        assert!(!seen.note(id(1), id(1), 2) && !seen.note(id(1), id(1), 1));
     }
 }

@@ -35,14 +35,18 @@ async fn finds(ben: &Person, part: &str) {
     assert!(problems.iter().any(|problem| problem.to_string().contains(part)), "{problems:?}");
 }
 
+/// Changes what is sealed, to what is base64 still: its last characters may not be any.
+fn change(record: &mut Value) {
+    let sealed = record["sealed"].as_str().unwrap();
+    let (sealed, end) = sealed.split_at(sealed.len() - 4);
+    record["sealed"] = json!(sealed.replace('A', "B") + end);
+}
+
 #[tokio::test]
 async fn a_changed_record_is_noticed_and_not_taken_and_comes_in_once_it_is_right_again() {
     let (house, _, ben) = pair().await;
     house.proxy.lie(records(|records| {
-        for record in records.iter_mut().skip(2) {
-            let sealed = record["sealed"].as_str().unwrap().replace('A', "B");
-            record["sealed"] = json!(sealed);
-        }
+        records.iter_mut().skip(2).for_each(change);
     }));
     finds(&ben, "was changed").await;
     assert_eq!(ben.words(PLANS).await, ["We meet on Monday", "one"]);
@@ -249,9 +253,7 @@ async fn comes_in_after(lie: impl FnMut(&str, &mut Value) + Send + 'static) {
 #[tokio::test]
 async fn a_record_that_was_changed_on_the_way_comes_in_once_the_server_is_honest() {
     comes_in_after(records(|records| {
-        if let Some(record) = records.last_mut() {
-            record["sealed"] = json!(record["sealed"].as_str().unwrap().replace('A', "B"));
-        }
+        records.last_mut().into_iter().for_each(change);
     }))
     .await;
 }
@@ -299,7 +301,7 @@ async fn a_member_who_uses_up_anothers_numbers_keeps_nothing_of_it_from_the_othe
         mallory.record("setting", None, &contents)
     };
     let title = json!({ "name": "title", "value": "Mallory's", "edition": u64::MAX });
-    let records = [far("void", json!({})), far("set", title)];
+    let records = [far("void", json!(0)), far("set", title)];
     assert_eq!(mallory.appends(&records).await, 200);
     anna.says(PLANS, "said after").await;
     anna.sets_title("Anna's").await;
@@ -328,7 +330,7 @@ async fn numbers_that_no_writer_can_have_reached_end_nothing() {
     let (mallory, _) = mallory(&house, &anna).await;
     let far = |n: u64| {
         let writer = sottovoce_team_server::api::Id::random();
-        let contents = json!({ "writer": writer, "n": n, "by": "", "void": {} });
+        let contents = json!({ "writer": writer, "n": n, "by": "", "void": 0 });
         mallory.record("setting", None, &contents)
     };
     assert_eq!(mallory.appends(&[far(u64::MAX), far(u64::MAX)]).await, 200);

@@ -16,6 +16,7 @@ pub(crate) struct Mallory {
     /// Of the conversation, at the proxy.
     url: String,
     token: String,
+    device: Value,
     keys: Vec<SpaceKey>,
 }
 
@@ -56,6 +57,7 @@ impl Mallory {
             client: client_builder(false).unwrap().no_proxy().build().unwrap(),
             url: format!("http://{address}/api/v1/orgs/{org}/context/conversations/{id}"),
             token: team["token"].as_str().unwrap().to_owned(),
+            device: team["device"].clone(),
             keys: keys.collect(),
         }
     }
@@ -90,6 +92,9 @@ impl Mallory {
     /// A record that says this, under its own name or a random one.
     pub(crate) fn record(&self, kind: &str, rid: Option<String>, contents: &Value) -> Value {
         let rid = rid.unwrap_or_else(|| Rid::random().unwrap().to_string());
+        let mut contents = contents.clone();
+        // Otherwise all see that another device is named.
+        contents.as_object_mut().unwrap().entry("device").or_insert_with(|| self.device.clone());
         let text = contents.to_string();
         let key = self.keys.last().unwrap();
         let sealed = key.seal(ObjectKind::Record, "", &rid, text.as_bytes()).unwrap();

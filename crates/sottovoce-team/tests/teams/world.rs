@@ -381,12 +381,12 @@ impl World {
                 vec![mallory.record("setting", None, &ahead)]
             }
             2 => {
-                ahead["void"] = json!({ seen.writer().unwrap_or_default(): u64::MAX });
+                ahead["void"] = json!(u64::MAX);
                 vec![mallory.record("setting", None, &ahead)]
             }
             // Under numbers of no store, of which most are missing.
             3 => {
-                let far = |n: u64| json!({ "writer": Id::random().unwrap(), "n": n, "by": "", "void": {} });
+                let far = |n: u64| json!({ "writer": Id::random().unwrap(), "n": n, "by": "", "void": 0 });
                 [u64::MAX, u64::MAX, 7].map(|n| mallory.record("setting", None, &far(n))).to_vec()
             }
             4 if seen.words().is_some() => {
