@@ -100,7 +100,13 @@ impl Teams {
                 let new = membership(&link.address, &given.name, called, given.key.clone(), new);
                 match known {
                     // A member that was removed and is invited again goes on with what it had.
-                    Some(before) => Membership { conversations: before.conversations, ..new },
+                    Some(Membership { mut conversations, .. }) => {
+                        // It is another device, whose records count from 1.
+                        for shared in conversations.values_mut() {
+                            (shared.own.n, shared.own.void) = (0, 0);
+                        }
+                        Membership { conversations, ..new }
+                    }
                     None => new,
                 }
             }

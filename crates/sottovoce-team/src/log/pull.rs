@@ -152,8 +152,8 @@ impl Log<'_> {
         if device != record.device || !shared.seen.note(device, writer, n) {
             let reason = "the server repeats records, changes their order, or names another device";
             note_problem(report, shared, reason);
-            // Two copies of one store may have used the same number. Whatever is not a value counts once, however often it comes.
-            if matches!(what, What::Set { .. }) {
+            // Two copies of one store may have used the same number. Words and forgettings count once, however often they come.
+            if !matches!(what, What::Said(_) | What::Forgot { .. }) {
                 return Ok(());
             }
         }

@@ -64,19 +64,22 @@ async fn a_record_under_another_records_name_is_noticed_and_not_taken() {
     assert_eq!(ben.words(PLANS).await, ["We meet on Monday", "three"]);
 }
 
+/// Holds back a record, and moves the later ones up.
+fn hold_back_the_third(_: &str, body: &mut Value) {
+    let Some(records) = body.get_mut("records").and_then(Value::as_array_mut) else { return };
+    if records.len() > 2 {
+        records.remove(2);
+        for record in records.iter_mut().skip(2) {
+            record["pos"] = json!(record["pos"].as_u64().unwrap() - 1);
+        }
+        body["last"] = json!(body["last"].as_u64().unwrap() - 1);
+    }
+}
+
 #[tokio::test]
 async fn a_record_that_is_held_back_is_noticed_also_if_the_positions_have_no_hole() {
     let (house, anna, ben) = pair().await;
-    house.proxy.lie(|_, body| {
-        let Some(records) = body.get_mut("records").and_then(Value::as_array_mut) else { return };
-        if records.len() > 2 {
-            records.remove(2);
-            for record in records.iter_mut().skip(2) {
-                record["pos"] = json!(record["pos"].as_u64().unwrap() - 1);
-            }
-            body["last"] = json!(body["last"].as_u64().unwrap() - 1);
-        }
-    });
+    house.proxy.lie(hold_back_the_third);
     finds(&ben, "holds back").await;
     assert_eq!(ben.words(PLANS).await, ["We meet on Monday", "one", "three"]);
     assert_eq!(anna.words(PLANS).await.len(), 4);
@@ -289,6 +292,19 @@ async fn mallory(house: &House, anna: &Person) -> (Mallory, Seen) {
     let mallory = Mallory::of(house, &person).await;
     let seen = mallory.log().await.into_iter().find(|seen| seen.words().is_some()).unwrap();
     (mallory, seen)
+}
+
+#[tokio::test]
+async fn a_member_cannot_excuse_what_the_server_holds_back_of_another() {
+    let (house, anna, ben) = pair().await;
+    let (mallory, seen) = mallory(&house, &anna).await;
+    let anna = &seen.contents.as_ref().unwrap()["device"];
+    for n in [1, 1_000] {
+        let void = json!({ "device": anna, "writer": seen.writer(), "n": n, "by": "Anna", "void": u64::MAX });
+        assert_eq!(mallory.appends(&[mallory.record("setting", None, &void)]).await, 200);
+    }
+    house.proxy.lie(hold_back_the_third);
+    finds(&ben, "holds back").await;
 }
 
 #[tokio::test]
