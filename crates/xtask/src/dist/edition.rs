@@ -29,7 +29,7 @@ impl Edition {
     pub(crate) fn limit(self) -> usize {
         match self {
             Self::Whole => 60_000_000,
-            Self::Small => 8_000_000,
+            Self::Small => 8_400_000,
         }
     }
 }
