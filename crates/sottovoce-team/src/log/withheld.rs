@@ -30,10 +30,10 @@ struct Device {
 }
 
 impl Device {
-    /// How many numbers were not read. A member may claim any numbers.
-    fn missing(&self) -> u64 {
+    /// How many numbers were not read, with so many that are newer than all records. A member may claim any numbers.
+    fn missing(&self, newer: u64) -> u64 {
         let missing = self.writers.values().map(|(n, read)| n.saturating_sub(*read));
-        missing.fold(0, u64::saturating_add).saturating_sub(self.emptied)
+        missing.fold(newer, u64::saturating_add).saturating_sub(self.emptied)
     }
 }
 
@@ -64,10 +64,8 @@ impl Seen {
 
     /// How many numbers of a device were not read, if this writer has used the first `n`.
     pub(crate) fn missing(&self, device: Id, writer: Id, n: u64) -> u64 {
-        let mut device = self.devices.get(&device).cloned().unwrap_or_default();
-        let (newest, _) = device.writers.entry(writer).or_default();
-        *newest = n.max(*newest);
-        device.missing()
+        let newer = n.saturating_sub(self.newest(device, writer));
+        self.devices.get(&device).map_or(newer, |device| device.missing(newer))
     }
 
     /// How many numbers of a device no record has, as it said.
@@ -101,7 +99,7 @@ impl Seen {
     /// How many records the server holds back at least, once everything was read.
     pub(crate) fn withheld(&self) -> u64 {
         let withheld =
-            self.devices.values().map(|device| device.missing().saturating_sub(device.void));
+            self.devices.values().map(|device| device.missing(0).saturating_sub(device.void));
         withheld.fold(0, u64::saturating_add)
     }
 }

@@ -83,10 +83,10 @@ pub(crate) struct World {
     pub(crate) is_title_spoiled: bool,
     /// What a hostile member can have others told for ever.
     pub(crate) lasting: BTreeSet<&'static str>,
-    /// Whether a member was shut out while the server may have been put back.
-    is_gone_untold: bool,
     /// What they are told once, or each time that everything is read again.
     passing: BTreeSet<&'static str>,
+    /// Whether a member was shut out where the server is put back.
+    is_gone_untold: bool,
 }
 
 impl World {
@@ -133,8 +133,8 @@ impl World {
             spoiled: BTreeSet::new(),
             is_title_spoiled: false,
             lasting: BTreeSet::new(),
-            is_gone_untold: false,
             passing: BTreeSet::new(),
+            is_gone_untold: false,
         }
     }
 
