@@ -259,8 +259,9 @@ impl Writing<'_, '_> {
         let request = Append { records };
         let appended: Appended = self.log.server.put(Method::POST, &path, &request).await?;
         // The numbers of records that the log has already belong to none.
-        shared.own.void +=
-            appended.positions.iter().filter(|at| **at <= shared.read).count() as u64;
+        let repeated = appended.positions.iter().filter(|at| **at <= shared.read).count();
+        // It may be any number, if another program writes for this device.
+        shared.own.void = shared.own.void.saturating_add(repeated as u64);
         let mut positions = request.records.iter().zip(appended.positions);
         let is_new =
             |(record, at): &(&NewRecord, u64)| record.kind == Kind::Message && *at > shared.read;
