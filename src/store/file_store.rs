@@ -2,6 +2,7 @@
 
 pub(crate) mod artifact_references;
 mod backend;
+pub(crate) mod known;
 pub(crate) mod options;
 
 use std::ops::{Range, RangeInclusive};
@@ -18,6 +19,7 @@ use crate::message::ChatMessage;
 use crate::message::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::ConversationStore;
+use crate::store::file_store::known::Known;
 use crate::store::folder::{document, snapshot_files};
 use crate::store::read::location::{RecordLocation, locate};
 use crate::store::read::query::RangeQuery;
@@ -66,6 +68,7 @@ pub struct FileConversationStore {
     redactor: Option<Arc<dyn Redactor>>,
     policy: StorePolicy,
     artifact_source: Option<Arc<dyn ArtifactSource>>,
+    known: Arc<tokio::sync::Mutex<Known>>,
 }
 
 impl FileConversationStore {
@@ -77,7 +80,13 @@ impl FileConversationStore {
     ) -> Self {
         let policy = writer.policy();
         let writer = Arc::new(tokio::sync::Mutex::new(writer));
-        Self { reader, writer, clock, redactor, policy, artifact_source: None }
+        let known = Arc::default();
+        Self { reader, writer, clock, redactor, policy, artifact_source: None, known }
+    }
+
+    /// What arrives from elsewhere is compared with this. It is read when the first messages arrive, and then kept.
+    pub(crate) fn known(&self) -> &tokio::sync::Mutex<Known> {
+        &self.known
     }
 
     /// Sets a source that is asked for artifacts that this store does not have.

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use crate::error::Result;
 use crate::message::{ChatMessage, RESTORED_FROM};
+use crate::store::file_store::known::Known;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::RecordName;
 use crate::store::record::validation::{Limits, ValidMessage};
 use crate::store::write::Writer;
 use crate::store::{FileConversationStore, Progress};
 use crate::transfer::import::RefusalReason;
-use crate::transfer::import::known::Known;
 
 /// The most messages that are stored at a time: those of one pack.
 const BATCH: usize = 32_768;

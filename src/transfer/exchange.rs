@@ -40,11 +40,9 @@ mod stretch;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
 
 pub use crate::store::record::import_digest::Origin;
 pub use message::SharedMessage;
@@ -59,14 +57,11 @@ use crate::scope::Scope;
 use crate::store::FileConversationStore;
 use crate::store::read::reader::Reader;
 use crate::store::write::{forgotten_conversation, import_tombstones};
-use crate::transfer::import::known::Known;
 
 /// What a conversation has for other devices, and what it takes from them.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     store: FileConversationStore,
-    /// What is known to be in the store. It is loaded with the first messages that arrive, and takes some 50 bytes a message.
-    known: Arc<Mutex<Known>>,
 }
 
 /// How far a conversation has changed. While it is equal, nothing has changed here.
@@ -83,9 +78,10 @@ pub struct Position {
 }
 
 impl Exchange {
-    /// The exchange of a conversation. Keep it while more is to be received: it remembers which messages are here.
+    /// The exchange of a conversation. Keep the store open while more is to be received: from the first messages that arrive on
+    /// it remembers which ones are here, in some 50 bytes each.
     pub fn new(store: FileConversationStore) -> Self {
-        Self { store, known: Arc::default() }
+        Self { store }
     }
 
     /// The conversation.

@@ -46,7 +46,6 @@ mod cleared;
 mod conversations;
 mod facts;
 mod keep;
-pub(crate) mod known;
 mod left_out;
 mod presets;
 mod refusal;

@@ -8,7 +8,6 @@ mod origins;
 mod pieces;
 mod publish;
 mod receive;
-mod receiving;
 mod registers;
 mod rewrite;
 mod round;
@@ -25,7 +24,6 @@ use sottovoce::exchange::{Exchange, Origin};
 use sottovoce::{FileConversationStore, Scope};
 
 use crate::device::home::Home;
-use crate::device::receiving::Receiving;
 use crate::device::state::State;
 use crate::error::{SyncError, SyncResult};
 use crate::id::Id;
@@ -53,7 +51,6 @@ pub(crate) struct Device {
     has_heard: bool,
     /// The heads that this sync has read.
     heads: BTreeMap<Id, Head>,
-    receiving: Receiving,
 }
 
 /// Messages of each conversation.
@@ -76,8 +73,8 @@ impl Device {
         state: State,
     ) -> Self {
         let (heard, inherited, heads) = (Heard::new(), Heard::new(), BTreeMap::new());
-        let (objects, receiving) = (Arc::new(objects), Receiving::default());
-        Self { home, root, objects, state, heard, inherited, has_heard: false, heads, receiving }
+        let objects = Arc::new(objects);
+        Self { home, root, objects, state, heard, inherited, has_heard: false, heads }
     }
 
     /// Receives what is new, and publishes what is new here.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::Result;
+use crate::store::file_store::known::Known;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::validation::{Limits, ValidMessage};
 use crate::store::{ConversationStore, FileConversationStore};
 use crate::transfer::arrivals::{self, Arrival, Expiry};
 use crate::transfer::exchange::{Exchange, SharedMessage, SharedSnapshot};
-use crate::transfer::import::known::Known;
 
 /// What other devices have for a conversation. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq)]
@@ -64,7 +64,7 @@ impl Exchange {
     pub async fn receive(&self, incoming: Incoming) -> Result<Received> {
         let Incoming { forgotten, messages, mut settings, snapshots } = incoming;
         let mut received = Received::default();
-        let mut known = self.known.lock().await;
+        let mut known = self.store.known().lock().await;
         let known = &mut *known;
         received.removed = forget(&self.store, known, forgotten).await?;
         if let Some(cleared) = settings.remove("cleared") {

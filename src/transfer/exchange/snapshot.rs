@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use crate::error::{Error, Result};
+use crate::store::file_store::known::Known;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::snapshot::is_id;
 use crate::store::{ConversationStore, SavedMessage, Snapshot};
 use crate::transfer::exchange::{Exchange, Received};
-use crate::transfer::import::known::Known;
 
 /// A snapshot without the words of its messages. `Debug` shows no words, and dropping it wipes them.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::store::record::import_digest::Origin;
 use crate::store::{ConversationStore, FileConversationStore, StoredMessage};
 use crate::transfer::import::ImportedMessage;
-use crate::transfer::import::known::STRETCH;
 
 /// Imported messages that prompts leave out.
 #[derive(Debug, Default)]
@@ -96,6 +95,9 @@ pub(super) async fn hide(store: &FileConversationStore, rest: HashSet<Origin>) -
     }
     Ok(())
 }
+
+/// The sequence numbers that are read at a time.
+const STRETCH: u64 = 16_384;
 
 /// Which messages [`each`] reads.
 pub(super) enum Which {

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 
 use crate::error::Result;
+use crate::store::file_store::known::Known;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::validation::{Limits, ValidMessage};
 use crate::store::{FileConversationStore, Progress};
 use crate::transfer::arrivals::{self, Arrival, Arrived, Expiry, name_original};
-use crate::transfer::import::known::Known;
 use crate::transfer::import::{ImportReport, ImportedMessage, ImportedMessages, Refusal};
 
 impl ImportedMessages {

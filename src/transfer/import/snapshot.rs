@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::crypto::fingerprint;
 use crate::error::{Error, Result};
+use crate::store::file_store::known::Known;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::snapshot::uuid;
 use crate::store::{
@@ -12,7 +13,6 @@ use crate::store::{
 };
 use crate::transfer::import::Refusal;
 use crate::transfer::import::cleared::{Which, each};
-use crate::transfer::import::known::Known;
 
 /// A snapshot of another system.
 #[derive(Debug)]

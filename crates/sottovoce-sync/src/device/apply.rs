@@ -109,7 +109,7 @@ impl Device {
             origins.extend(incoming.messages.iter().map(|message| message.origin));
         }
         self.state.own.learn_scope(scope);
-        let exchange = self.receiving(scope).await?;
+        let exchange = self.exchange(scope).await?;
         let mut artifacts = Vec::new();
         let won = self.winners(scope, &exchange, set).await?;
         for (name, register) in &won {
@@ -152,13 +152,6 @@ impl Device {
         Ok(())
     }
 
-    async fn receiving(&mut self, scope: &Scope) -> SyncResult<Exchange> {
-        match self.receiving.find(scope) {
-            Some(exchange) => Ok(exchange),
-            None => Ok(self.receiving.open(self.home.conversations.open(scope).await?)),
-        }
-    }
-
     /// Removes a conversation that was forgotten completely elsewhere, if nothing is left in it.
     async fn remove(&mut self, scope: &Scope, exchange: &Exchange) -> SyncResult<()> {
         let text = scope.to_string();
@@ -171,7 +164,6 @@ impl Device {
         if has_more || !exchange.store().clone().remove_forgotten().await? {
             return Ok(());
         }
-        self.receiving.drop(scope);
         // Otherwise this device publishes the removal too, and with it what it alone has forgotten.
         if is_told {
             let removed = root.removed_at(scope).await?;
@@ -214,7 +206,7 @@ impl Device {
         let waiting = std::mem::take(&mut self.state.waiting);
         for (text, snapshots) in waiting {
             let Ok(scope) = text.parse::<Scope>() else { continue };
-            let exchange = self.receiving(&scope).await?;
+            let exchange = self.exchange(&scope).await?;
             let names: Vec<String> = snapshots.keys().map(|id| format!("{SNAPSHOT}{id}")).collect();
             let given = snapshots.clone().into_iter().map(|(id, snapshot)| (id, Some(snapshot)));
             let incoming = Incoming { snapshots: given.collect(), ..Incoming::default() };

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::device::receiving::Receiving;
 use crate::device::state::State;
 use crate::device::{Device, Thoroughness};
 use crate::error::{SyncError, SyncResult};
@@ -73,7 +72,6 @@ impl Device {
         });
         self.state.drop_replaced();
         self.fill_waiting().await?;
-        self.receiving = Receiving::default();
         self.note_withheld(report);
         Ok(())
     }

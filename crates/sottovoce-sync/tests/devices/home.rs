@@ -1,5 +1,6 @@
 //! A store in a folder, as a process opens it
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sottovoce::admin::Rekey;
-use sottovoce::{EncryptionKey, FileConversationStore, ManualClock, Result, Scope, StoreOptions};
+use sottovoce::{
+    ConversationStore, EncryptionKey, FileConversationStore, ManualClock, Result, Scope,
+    StoreOptions,
+};
 use sottovoce_sync::Conversations;
 use tempfile::TempDir;
 
@@ -21,11 +25,12 @@ pub(crate) struct Home {
     pub(crate) folder: PathBuf,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) secret: Mutex<&'static str>,
+    open: Mutex<HashMap<Scope, FileConversationStore>>,
 }
 
 impl Home {
     pub(crate) fn new(folder: PathBuf, clock: Arc<ManualClock>) -> Self {
-        Self { folder, clock, secret: Mutex::new(SECRET) }
+        Self { folder, clock, secret: Mutex::new(SECRET), open: Mutex::default() }
     }
 
     pub(crate) fn secret(&self) -> &'static str {
@@ -40,7 +45,13 @@ impl Home {
         let rekey = Rekey::new(from, to).lock_timeout(Duration::from_secs(60));
         let report = rekey.run(&self.folder, |_| ControlFlow::Continue(())).await.unwrap();
         assert!(report.left.is_empty(), "{:?}", report.left);
+        self.close();
         *self.secret.lock().unwrap() = next;
+    }
+
+    /// Closes the stores, as the end of the process does.
+    pub(crate) fn close(&self) {
+        self.open.lock().unwrap().clear();
     }
 
     pub(crate) async fn store(&self, scope: &Scope) -> FileConversationStore {
@@ -58,9 +69,17 @@ impl Conversations for Home {
     }
 
     async fn open(&self, scope: &Scope) -> Result<FileConversationStore> {
+        let open = self.open.lock().unwrap().get(scope).cloned();
+        match open {
+            // The conversation may have been forgotten completely and begun again.
+            Some(open) if open.profile().await.is_ok() => return Ok(open),
+            _ => {}
+        }
         let key = EncryptionKey::from_secret(self.secret())?;
         let options = StoreOptions::new(key).scope(scope.clone());
-        options.clock(Arc::clone(&self.clock) as _).open(&self.folder).await
+        let store = options.clock(Arc::clone(&self.clock) as _).open(&self.folder).await?;
+        self.open.lock().unwrap().insert(scope.clone(), store.clone());
+        Ok(store)
     }
 }
 

@@ -186,12 +186,14 @@ impl Machine {
 
     /// Puts a copy back.
     pub(crate) fn restore(&self, backup: &TempDir) {
+        self.home.close();
         copy(backup.path(), &self.home.folder);
     }
 
     /// Puts one conversation of a copy back.
     pub(crate) fn restore_scope(&self, backup: &TempDir, scope: &Scope) {
         let below: PathBuf = scope.folder().unwrap().iter().collect();
+        self.home.close();
         copy(&backup.path().join(&below), &self.home.folder.join(&below));
     }
 

@@ -1,16 +1,21 @@
 //! A store in a folder, as a process opens it
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use sottovoce::{EncryptionKey, FileConversationStore, ManualClock, Result, Scope, StoreOptions};
+use sottovoce::{
+    ConversationStore, EncryptionKey, FileConversationStore, ManualClock, Result, Scope,
+    StoreOptions,
+};
 use sottovoce_sync::Conversations;
 
 pub(crate) struct Home {
     pub(crate) folder: PathBuf,
     pub(crate) clock: Arc<ManualClock>,
+    pub(crate) open: Mutex<HashMap<Scope, FileConversationStore>>,
 }
 
 #[async_trait]
@@ -23,9 +28,17 @@ impl Conversations for Home {
     }
 
     async fn open(&self, scope: &Scope) -> Result<FileConversationStore> {
+        let open = self.open.lock().unwrap().get(scope).cloned();
+        match open {
+            // The conversation may have been forgotten completely and begun again.
+            Some(open) if open.profile().await.is_ok() => return Ok(open),
+            _ => {}
+        }
         let key = EncryptionKey::from_secret("a long secret that only this house knows")?;
         let options = StoreOptions::new(key).scope(scope.clone());
-        options.clock(Arc::clone(&self.clock) as _).open(&self.folder).await
+        let store = options.clock(Arc::clone(&self.clock) as _).open(&self.folder).await?;
+        self.open.lock().unwrap().insert(scope.clone(), store.clone());
+        Ok(store)
     }
 }
 

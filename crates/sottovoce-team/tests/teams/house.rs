@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::store::Profile;
@@ -136,7 +136,8 @@ impl House {
     pub(crate) fn person(&self, name: &str) -> Person {
         let folder = self.folder.path().join(name);
         let saved = self.folder.path().join(format!("{name}-saved"));
-        let home = Arc::new(Home { folder, clock: Arc::clone(&self.clock) });
+        let home =
+            Arc::new(Home { folder, clock: Arc::clone(&self.clock), open: Mutex::default() });
         let teams = Teams::new(Arc::clone(&home) as _, Arc::clone(&self.clock) as _);
         Person { name: name.to_owned(), home, teams, died: Arc::clone(&self.proxy.died), saved }
     }
@@ -309,6 +310,7 @@ impl Person {
     }
 
     pub(crate) fn restore(&self) {
+        self.home.open.lock().unwrap().clear();
         copy(&self.saved, &self.home.folder);
     }
 }

@@ -35,7 +35,7 @@ async fn run(seed: u64) {
             // In every second run the server is put back to older states, and in the others the members' stores are.
             9 | 22 | 23 if world.is_server_restored => match world.random.below(3) {
                 0 => world.house.save_server().await,
-                1 => world.house.restore_server().await,
+                1 => world.restore_server().await,
                 _ => world.house.another_server().await,
             },
             9 if world.random.below(2) == 0 => world.save(who),

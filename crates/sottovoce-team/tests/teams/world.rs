@@ -59,6 +59,8 @@ pub(crate) struct One {
     since_saved: BTreeSet<String>,
     /// What it has forgotten and nobody has heard of.
     untold: BTreeSet<String>,
+    /// How many exchanges it needs to publish again and to tell which numbers it used in vain, since the server was put back.
+    owes: u8,
 }
 
 pub(crate) struct World {
@@ -85,7 +87,7 @@ pub(crate) struct World {
     pub(crate) lasting: BTreeSet<&'static str>,
     /// What they are told once, or each time that everything is read again.
     passing: BTreeSet<&'static str>,
-    /// Whether a member was shut out where the server is put back.
+    /// Whether a member was shut out between the two.
     is_gone_untold: bool,
 }
 
@@ -115,6 +117,7 @@ impl World {
                 unsent: BTreeSet::new(),
                 since_saved: BTreeSet::new(),
                 untold: BTreeSet::new(),
+                owes: 0,
             }
         };
         Self {
@@ -167,6 +170,11 @@ impl World {
             self.forgotten.insert(words.clone());
             self.all[who].untold.insert(words.clone());
         }
+    }
+
+    pub(crate) async fn restore_server(&mut self) {
+        self.house.restore_server().await;
+        self.all.iter_mut().for_each(|one| one.owes = 2);
     }
 
     pub(crate) fn save(&mut self, who: usize) {
@@ -245,6 +253,7 @@ impl World {
             let one = &mut self.all[who];
             self.told.append(&mut one.untold);
             one.unsent.clear();
+            one.owes = one.owes.saturating_sub(1);
         } else {
             assert!(!is_in || self.is_server_restored, "{at} has no access");
         }
@@ -298,7 +307,7 @@ impl World {
     pub(crate) async fn shuts_out(&mut self, who: usize) {
         let is_removed = self.random.below(2) == 0;
         // Who has published again, and is shut out before the next exchange, cannot tell any more which numbers it used in vain.
-        self.is_gone_untold |= self.is_server_restored;
+        self.is_gone_untold |= self.all[who].owes > 0;
         let Ok(id) = self.all[who].person.id().await else { return };
         let plans = scope(PLANS);
         let place = (!is_removed).then_some(&plans);

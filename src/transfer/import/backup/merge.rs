@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::error::Result;
 use crate::message::ChatMessage;
+use crate::store::file_store::known::Known;
 use crate::store::file_store::wait;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::tail::Tail;
@@ -17,7 +18,6 @@ use crate::store::{FileConversationStore, SavedMessage, Snapshot};
 use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::settings::{self, Head};
 use crate::transfer::import::cleared::{self, ClearedMessages};
-use crate::transfer::import::known::Known;
 use crate::transfer::import::snapshot::{self, ImportedSnapshot};
 use crate::transfer::import::{
     ImportReport, ImportedMessage, ImportedMessages, LeftOut, Refusal, RefusalReason,

@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::scope::Scope;
+use crate::store::file_store::known::Known;
 use crate::store::file_store::wait;
 use crate::store::folder::{artifact_contents as contents, artifact_files};
 use crate::store::read::record_dump::{Body, Record};
@@ -24,7 +25,6 @@ use crate::store::{
 use crate::transfer::exchange::receive;
 use crate::transfer::import::backup::merge::Merge;
 use crate::transfer::import::backup::settings::{self, Head};
-use crate::transfer::import::known::Known;
 use crate::transfer::import::{ConversationReport, ImportReport, LeftOut};
 
 /// The highest sequence number and revision that an export may have. Higher ones would leave too little room to count

@@ -8,7 +8,7 @@ use sottovoce::config::OpenConversations;
 use sottovoce::{ConversationStore, Error, FileConversationStore, Result, Scope, admin};
 use sottovoce_sync::{Conversations, OpenRemote, Syncer};
 
-/// How many stores are kept open. A sync asks for each of them several times.
+/// How many stores are kept open. A sync asks for each of them several times, and each remembers which messages it has.
 const OPEN: usize = 256;
 
 /// What syncs these conversations.
@@ -47,9 +47,11 @@ impl Conversations for Stores {
         }
         let store = self.conversations.store(scope).await?;
         let mut open = self.lock();
-        if open.len() < OPEN {
-            open.insert(scope.clone(), store.clone());
+        if open.len() >= OPEN {
+            let any = open.keys().next().cloned();
+            any.map(|scope| open.remove(&scope));
         }
+        open.insert(scope.clone(), store.clone());
         Ok(store)
     }
 }

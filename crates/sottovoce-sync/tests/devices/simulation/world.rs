@@ -238,6 +238,7 @@ impl World {
             Action::Restore { device } => {
                 let machine = &self.machines[self.machine(device)];
                 if let Some((backup, secret)) = &machine.backup {
+                    machine.home.close();
                     copy(&backup.path().join("store"), &machine.home.folder);
                     *machine.home.secret.lock().unwrap() = secret;
                 }
@@ -251,6 +252,7 @@ impl World {
                     let from = backup.path().join("store").join(&below);
                     let to = machine.home.folder.join(&below);
                     if from.is_dir() && to.is_dir() {
+                        machine.home.close();
                         copy(&from, &to);
                     }
                 }

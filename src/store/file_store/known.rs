@@ -10,9 +10,6 @@ use crate::store::record::import_digest::{ImportTombstones, Origin};
 use crate::store::record::name::RecordName;
 use crate::store::write::import_tombstones;
 
-/// The sequence numbers that are read at a time.
-pub(super) const STRETCH: u64 = 16_384;
-
 /// The origins of a store's messages up to a sequence number, and of forgotten messages.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
