@@ -87,7 +87,7 @@ pub(crate) struct World {
     pub(crate) lasting: BTreeSet<&'static str>,
     /// What they are told once, or each time that everything is read again.
     passing: BTreeSet<&'static str>,
-    /// Whether a member was shut out between the two.
+    /// Whether a member was shut out in between, or the server was put back meanwhile.
     is_gone_untold: bool,
 }
 
@@ -174,6 +174,8 @@ impl World {
 
     pub(crate) async fn restore_server(&mut self) {
         self.house.restore_server().await;
+        // Who is out cannot tell again what the server has forgotten.
+        self.is_gone_untold |= self.all.iter().any(|one| one.standing != Standing::In);
         self.all.iter_mut().for_each(|one| one.owes = 2);
     }
 
