@@ -22,7 +22,8 @@ pub trait Conversations: fmt::Debug + Send + Sync {
     /// What prevents reading the store.
     async fn scopes(&self) -> Result<Vec<Scope>>;
 
-    /// Opens a conversation. It need not exist.
+    /// Opens a conversation. It need not exist. Return clones of a store that stays open: it remembers which messages it has, and
+    /// another would read all of them before it takes what arrives.
     ///
     /// # Errors
     /// Those of opening a store.

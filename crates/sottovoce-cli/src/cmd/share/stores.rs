@@ -47,9 +47,10 @@ impl Conversations for Stores {
         }
         let store = self.conversations.store(scope).await?;
         let mut open = self.lock();
-        if open.len() >= OPEN {
-            let any = open.keys().next().cloned();
-            any.map(|scope| open.remove(&scope));
+        if open.len() >= OPEN
+            && let Some(any) = open.keys().next().cloned()
+        {
+            open.remove(&any);
         }
         open.insert(scope.clone(), store.clone());
         Ok(store)
