@@ -133,6 +133,49 @@ fn a_message_that_cannot_be_read_keeps_no_other_from_being_understood() {
     });
 }
 
+/// Takes these steps, and compares the index with one that is made anew.
+fn lives_as_if_made_anew(steps: &[(u8, usize, u64)]) {
+    block_on(async {
+        let home = Home::new();
+        let store = home.open().await;
+        let mut ours = recall(&store);
+        for &(step, which, at) in steps {
+            match step {
+                0 => home.say(&store, SAID[which], SAID[(which + 5) % SAID.len()]).await,
+                1 => drop(store.forget(&[at..=at + 1]).await.unwrap()),
+                _ => {
+                    understand_all(&ours).await;
+                    ours.save().await.unwrap();
+                    if which % 2 == 0 {
+                        ours = recall(&home.open().await);
+                    }
+                }
+            }
+        }
+        understand_all(&ours).await;
+        ours.save().await.unwrap();
+        let lived = segments(&store).await;
+        let mut batch = Batch::new(&store.state().await.unwrap());
+        for block in 0..3 {
+            batch = batch.remove(DocumentId::Segment(block));
+        }
+        store.commit(batch).await.unwrap();
+        let fresh = recall(&home.open().await);
+        understand_all(&fresh).await;
+        for question in ["What is our pet called?", "Wer isst keine Nüsse?", "Where is the key?"] {
+            let (lived, made) = (find(&ours, question, 30).await, find(&fresh, question, 30).await);
+            assert_eq!(scores(&lived), scores(&made), "{question}");
+        }
+        fresh.save().await.unwrap();
+        assert!(lived == segments(&store).await, "the segments differ");
+    });
+}
+
+#[test]
+fn a_conversation_that_was_forgotten_message_by_message_leaves_no_segment() {
+    lives_as_if_made_anew(&[(0, 0, 1), (2, 1, 1), (1, 0, 1)]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(6) })]
 
@@ -142,39 +185,6 @@ proptest! {
     fn after_forgetting_the_index_is_as_if_made_from_what_is_left(
         steps in prop::collection::vec((0..3u8, 0..12usize, 1..40u64), 4..16),
     ) {
-        block_on(async {
-            let home = Home::new();
-            let store = home.open().await;
-            let mut ours = recall(&store);
-            for (step, which, at) in steps {
-                match step {
-                    0 => home.say(&store, SAID[which], SAID[(which + 5) % SAID.len()]).await,
-                    1 => drop(store.forget(&[at..=at + 1]).await.unwrap()),
-                    _ => {
-                        understand_all(&ours).await;
-                        ours.save().await.unwrap();
-                        if which % 2 == 0 {
-                            ours = recall(&home.open().await);
-                        }
-                    }
-                }
-            }
-            understand_all(&ours).await;
-            ours.save().await.unwrap();
-            let lived = segments(&store).await;
-            let mut batch = Batch::new(&store.state().await.unwrap());
-            for block in 0..3 {
-                batch = batch.remove(DocumentId::Segment(block));
-            }
-            store.commit(batch).await.unwrap();
-            let fresh = recall(&home.open().await);
-            understand_all(&fresh).await;
-            for question in ["What is our pet called?", "Wer isst keine Nüsse?", "Where is the key?"] {
-                let (lived, made) = (find(&ours, question, 30).await, find(&fresh, question, 30).await);
-                assert_eq!(scores(&lived), scores(&made), "{question}");
-            }
-            fresh.save().await.unwrap();
-            assert!(lived == segments(&store).await, "the segments differ");
-        });
+        lives_as_if_made_anew(&steps);
     }
 }

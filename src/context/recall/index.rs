@@ -346,6 +346,11 @@ impl Loaded {
             let Some(extent) = self.extent(block) else { break };
             let (artifacts, meanings) = (extent.artifacts.clone(), extent.unwritten_meanings);
             let Some(segment) = self.index.pack(block, block_seqs(block)) else { break };
+            if meanings > 0 && segment.is_empty() {
+                // All of the block was forgotten.
+                self.extent(block)?.unwritten_meanings = 0;
+                continue;
+            }
             let bytes = Block::bytes(until, &artifacts, segment);
             if bytes.len() <= LONGEST_RECORD {
                 unwritten = Some(Unwritten { state, block, until, meanings, bytes });
