@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
 use hkdf::Hkdf;
 use sha2::Sha256;
+use sottovoce_cipher::Cipher;
 use zeroize::Zeroizing;
 
 use super::envelope::{AssociatedData, Envelope, line};
@@ -195,7 +195,7 @@ pub(crate) fn random(buffer: &mut [u8]) -> Result<()> {
 pub(crate) struct SealingKey {
     id: String,
     material: KeyBytes,
-    cipher: Aes256Gcm,
+    cipher: Cipher,
     entropy: fn(&mut [u8]) -> Result<()>,
 }
 
@@ -212,8 +212,7 @@ impl SealingKey {
 
     /// The key under a known id.
     pub(crate) fn under(bytes: &KeyBytes, id: String) -> Self {
-        let cipher = Aes256Gcm::new((&**bytes).into());
-        Self { id, material: bytes.clone(), cipher, entropy: random }
+        Self { id, material: bytes.clone(), cipher: Cipher::new(bytes), entropy: random }
     }
 
     /// A name for these bytes that only the key's owner can compute: HKDF-SHA256 with 32 bytes of output.
@@ -263,9 +262,9 @@ impl SealingKey {
         let mut buffer = Zeroizing::new(plaintext.to_vec());
         let tag = self
             .cipher
-            .encrypt_inout_detached(&nonce.into(), associated, buffer.as_mut_slice().into())
-            .map_err(|_| Error::InvalidMessage { reason: "it is too long for one seal" })?;
-        Ok(line(&self.id, &nonce, &buffer, &tag.into()))
+            .seal(&nonce, associated, &mut buffer)
+            .ok_or(Error::InvalidMessage { reason: "it is too long for one seal" })?;
+        Ok(line(&self.id, &nonce, &buffer, &tag))
     }
 
     /// Opens an envelope into the scratch buffer. `None` if it was not sealed with this key and associated data.
@@ -291,15 +290,7 @@ impl SealingKey {
             *text = Zeroizing::new(Vec::with_capacity(envelope.length().next_power_of_two()));
         }
         envelope.decode_into(text).is_some()
-            && self
-                .cipher
-                .decrypt_inout_detached(
-                    &envelope.iv.into(),
-                    associated,
-                    text.as_mut_slice().into(),
-                    &envelope.tag.into(),
-                )
-                .is_ok()
+            && self.cipher.open(&envelope.iv, associated, text, &envelope.tag)
     }
 }
 

@@ -5,10 +5,9 @@
 //! store's key, the salt and the associated data. A nonce ends with the segment's number and whether it is the last,
 //! so that segments cannot be swapped or cut off.
 
-use aead_stream::{NewStream, StreamBE32, StreamPrimitive};
-use aes_gcm::Aes256Gcm;
 use hkdf::Hkdf;
 use sha2::Sha256;
+use sottovoce_cipher::{Cipher, TAG};
 use zeroize::Zeroizing;
 
 use super::envelope::AssociatedData;
@@ -22,9 +21,20 @@ pub(crate) const SEGMENT: usize = 65_536;
 pub(crate) const HEADER: usize = 1 + SALT + PREFIX;
 const SALT: usize = 32;
 const PREFIX: usize = 7;
-const TAG: usize = 16;
 
-type Stream = StreamBE32<Aes256Gcm>;
+/// The key of a content, and how its nonces begin.
+struct Stream {
+    cipher: Cipher,
+    prefix: [u8; PREFIX],
+}
+
+impl Stream {
+    fn nonce(&self, segment: u32, last: bool) -> [u8; 12] {
+        let [a, b, c, d, e, f, g] = self.prefix;
+        let [h, i, j, k] = segment.to_be_bytes();
+        [a, b, c, d, e, f, g, h, i, j, k, u8::from(last)]
+    }
+}
 
 /// The bytes of plaintext in a segment.
 fn room(segment: u64) -> usize {
@@ -56,7 +66,7 @@ fn stream(
     associated.encode(key.id(), &mut info);
     let mut derived = KeyBytes::default();
     Hkdf::<Sha256>::new(Some(salt), key.material()).expand(&info, derived.as_mut_slice()).ok()?;
-    Some(Stream::new((&*derived).into(), &prefix.into()))
+    Some(Stream { cipher: Cipher::new(&derived), prefix })
 }
 
 /// Seals a plaintext that arrives in pieces.
@@ -111,9 +121,9 @@ impl StreamSealer {
         }
         let too_long = || Error::InvalidMessage { reason: "it is too long for one seal" };
         let next = self.segment.checked_add(1).ok_or_else(too_long)?;
-        self.stream
-            .encrypt_in_place(self.segment, last, &[], &mut *self.buffer)
-            .map_err(|_| too_long())?;
+        let nonce = self.stream.nonce(self.segment, last);
+        let tag = self.stream.cipher.seal(&nonce, &[], &mut self.buffer).ok_or_else(too_long)?;
+        self.buffer.extend_from_slice(&tag);
         sink(&self.buffer)?;
         self.buffer.clear();
         self.segment = next;
@@ -159,7 +169,7 @@ impl StreamOpener {
     /// Opens a whole content; `None` if any of it was not sealed here. The plaintext should have the capacity for all of
     /// it, since growing leaves unwiped copies.
     pub(crate) fn open_all(&self, sealed: &[u8], text: &mut Vec<u8>) -> Option<()> {
-        let mut buffer = Zeroizing::new(Vec::with_capacity(SEGMENT));
+        let mut buffer = Zeroizing::new(Vec::with_capacity(SEGMENT.min(sealed.len())));
         for (number, segment) in sealed.chunks(SEGMENT).enumerate() {
             let skipped = if number == 0 { HEADER } else { 0 };
             buffer.clear();
@@ -174,7 +184,11 @@ impl StreamOpener {
     pub(crate) fn open(&self, segment: u64, bytes: &mut Vec<u8>) -> Option<()> {
         let last = (segment + 1) * SEGMENT as u64 >= self.sealed;
         let segment = u32::try_from(segment).ok()?;
-        self.stream.decrypt_in_place(segment, last, &[], bytes).ok()
+        let (text, tag) = bytes.split_last_chunk_mut::<TAG>()?;
+        let length = text.len();
+        let is_open = self.stream.cipher.open(&self.stream.nonce(segment, last), &[], text, tag);
+        bytes.truncate(length);
+        is_open.then_some(())
     }
 }
 

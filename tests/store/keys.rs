@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::*;
 use sottovoce::admin::Rekey;
@@ -186,7 +186,11 @@ fn a_change_of_keys_killed_again_and_again_under_appends_loses_nothing_acknowled
             }
         }
     });
-    let (mut kills, mut midway, mut key) = (0, 0, 1);
+    // A change that nobody disturbs tells when to kill the others.
+    let begun = Instant::now();
+    assert_eq!(Process::start("a_process_that_changes_the_key", &root, 1).end(), ["done 1 []"]);
+    let whole = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let (mut kills, mut midway, mut key) = (0, 0, 2);
     while kills < rounds {
         let appending =
             Process::start("a_process_that_appends_under_any_key_without_end", &root, key);
@@ -194,7 +198,7 @@ fn a_change_of_keys_killed_again_and_again_under_appends_loses_nothing_acknowled
         for _ in 0..6 {
             let change = Process::start("a_process_that_changes_the_key", &root, key);
             let nap = std::collections::hash_map::RandomState::new();
-            let nap = std::hash::BuildHasher::hash_one(&nap, kills) % 400_000;
+            let nap = std::hash::BuildHasher::hash_one(&nap, kills) % whole;
             std::thread::sleep(Duration::from_micros(nap));
             change.kill();
             kills += 1;

@@ -34,10 +34,11 @@ pub async fn send_pieces<
     put: impl Fn(Piece) -> F,
 ) -> Result<Option<Vec<I>>, E> {
     let Some(mut contents) = exchange.store().open_artifact(id).await? else { return Ok(None) };
-    let mut pieces = Vec::new();
+    let (mut pieces, mut left) = (Vec::new(), contents.artifact().size);
     loop {
-        let (piece, rest) = read_piece(contents).await?;
-        contents = rest;
+        let room = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+        let (piece, rest) = read_piece(contents, room).await?;
+        (contents, left) = (rest, left.saturating_sub(PIECE as u64));
         if piece.is_empty() {
             return Ok(Some(pieces));
         }
@@ -89,10 +90,15 @@ pub async fn receive_pieces<
     }
 }
 
-/// Reads the next piece of an artifact, on a thread that may block. An empty one is the end.
-async fn read_piece(mut contents: ArtifactContents) -> SyncResult<(Piece, ArtifactContents)> {
+/// Reads the next piece of an artifact, which is expected to need that much `room`, on a thread that may block. An empty one
+/// is the end.
+async fn read_piece(
+    mut contents: ArtifactContents,
+    room: usize,
+) -> SyncResult<(Piece, ArtifactContents)> {
     let reading = tokio::task::spawn_blocking(move || {
-        let mut piece = Zeroizing::new(Vec::with_capacity(PIECE));
+        // All of it is wiped, the part that was not used too.
+        let mut piece = Zeroizing::new(Vec::with_capacity(room));
         let read = (&mut contents).take(PIECE as u64).read_to_end(&mut piece);
         read.map(|_| (piece, contents))
     });

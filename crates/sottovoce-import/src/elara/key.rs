@@ -1,19 +1,18 @@
 //! Elara's encryption. It uses no associated data and no key ids.
 
-use std::fmt;
-
-use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
 use sha2::{Digest, Sha256};
 use sottovoce::{Error, Result};
+use sottovoce_cipher::Cipher;
 use zeroize::{Zeroize, Zeroizing};
 
 /// A key of Elara: the SHA-256 of a string. Empty and public strings can be used for reading.
-pub(crate) struct ElaraKey(Aes256Gcm);
+#[derive(Debug)]
+pub(crate) struct ElaraKey(Cipher);
 
 impl ElaraKey {
     pub(crate) fn from_secret(secret: &str) -> Self {
         let mut digest = Sha256::digest(secret.as_bytes());
-        let cipher = Aes256Gcm::new(&digest);
+        let cipher = Cipher::new(&digest.into());
         digest.as_mut_slice().zeroize();
         Self(cipher)
     }
@@ -25,9 +24,9 @@ impl ElaraKey {
         let mut buffer = plaintext.to_vec();
         let tag = self
             .0
-            .encrypt_inout_detached(&iv.into(), &[], buffer.as_mut_slice().into())
-            .map_err(|_| Error::InvalidMessage { reason: "it is too long for one seal" })?;
-        Ok((iv, buffer, tag.into()))
+            .seal(&iv, &[], &mut buffer)
+            .ok_or(Error::InvalidMessage { reason: "it is too long for one seal" })?;
+        Ok((iv, buffer, tag))
     }
 
     /// Opens bytes that were sealed without associated data; `None` for another key, or damaged bytes.
@@ -38,16 +37,7 @@ impl ElaraKey {
         tag: [u8; 16],
     ) -> Option<Zeroizing<Vec<u8>>> {
         let mut buffer = Zeroizing::new(ciphertext.to_vec());
-        self.0
-            .decrypt_inout_detached(&iv.into(), &[], buffer.as_mut_slice().into(), &tag.into())
-            .ok()?;
-        Some(buffer)
-    }
-}
-
-impl fmt::Debug for ElaraKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ElaraKey(redacted)")
+        self.0.open(&iv, &[], &mut buffer, &tag).then_some(buffer)
     }
 }
 
@@ -57,6 +47,6 @@ mod tests {
 
     #[test]
     fn debug_shows_no_key() {
-        assert_eq!(format!("{:?}", ElaraKey::from_secret("x")), "ElaraKey(redacted)");
+        assert_eq!(format!("{:?}", ElaraKey::from_secret("x")), "ElaraKey(Cipher(redacted))");
     }
 }
