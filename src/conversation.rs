@@ -9,7 +9,6 @@ mod turn;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
@@ -26,7 +25,7 @@ use crate::context::recall::Recall;
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole, offset_minutes};
 use crate::model::ModelLimits;
-use crate::prompt::{Prompt, PromptBuilder, Receipt, Utterance};
+use crate::prompt::{Prompt, Receipt, Utterance};
 use crate::store::ConversationStore;
 use model_binding::ModelBinding;
 use turn::{LastUtterance, TurnState};
@@ -41,22 +40,9 @@ use turn::{LastUtterance, TurnState};
 pub struct Conversation {
     store: Arc<dyn ConversationStore>,
     clock: Arc<dyn Clock>,
-    prompts: Arc<PromptBuilder>,
-    last_n: usize,
-    /// How far back a snapshot reaches.
-    snapshot_window: Duration,
+    /// What it was built from.
+    parts: Arc<ConversationBuilder>,
     model: Option<ModelBinding>,
-    refuse_when_busy: bool,
-    /// The share of the budget from which on older messages are summarized, and how long no turn must have begun.
-    summarize_at: Option<(f64, Duration)>,
-    /// The length in bytes from which on a tool's result becomes an artifact.
-    long_result: Option<usize>,
-    /// The functions by which a model reads what its prompt does not hold.
-    memory: Option<MemoryTools>,
-    /// The index of what was said.
-    #[cfg(feature = "recall")]
-    recall: Arc<Recall>,
-    metrics: Arc<Metrics>,
     /// Counts the turns that have begun.
     turns: Arc<watch::Sender<u64>>,
     /// Locked by the turn that is in progress.
@@ -77,9 +63,7 @@ impl Conversation {
     /// its messages. Turns of different threads can run at the same time.
     #[must_use]
     pub fn in_thread(mut self, thread: impl Into<String>) -> Self {
-        let mut prompts = Arc::unwrap_or_clone(self.prompts);
-        prompts.thread = Some(thread.into());
-        self.prompts = Arc::new(prompts);
+        Arc::make_mut(&mut self.parts).prompts.thread = Some(thread.into());
         self.with_own_turns()
     }
 
@@ -87,9 +71,7 @@ impl Conversation {
     /// Turns of both wait for each other.
     #[must_use]
     pub fn without_personality(mut self) -> Self {
-        let mut prompts = Arc::unwrap_or_clone(self.prompts);
-        prompts.personality = false;
-        self.prompts = Arc::new(prompts);
+        Arc::make_mut(&mut self.parts).prompts.personality = false;
         self
     }
 
@@ -100,16 +82,14 @@ impl Conversation {
     /// Those of reading the store.
     pub async fn starting_clean(mut self) -> Result<Self> {
         let last = self.store.read_tail(0).await?.last_seq;
-        let mut prompts = Arc::unwrap_or_clone(self.prompts);
-        prompts.starts_after = Some(last);
-        self.prompts = Arc::new(prompts);
+        Arc::make_mut(&mut self.parts).prompts.starts_after = Some(last);
         Ok(self.with_own_turns())
     }
 
     /// The index of what was said, in all threads. Prompts and searches share it.
     #[cfg(feature = "recall")]
     pub fn index(&self) -> &Arc<Recall> {
-        &self.recall
+        &self.parts.recall
     }
 
     /// The same conversation with its own turns.
@@ -158,7 +138,7 @@ impl Conversation {
     /// Makes a message with the current time.
     pub fn message(&self, role: ChatRole, text: impl Into<String>) -> ChatMessage {
         let mut message = ChatMessage::new(role, text, &self.clock.now());
-        message.thread_id.clone_from(&self.prompts.thread);
+        message.thread_id.clone_from(&self.parts.prompts.thread);
         message
     }
 
@@ -169,7 +149,7 @@ impl Conversation {
 
     /// The thread of the messages, if they are in one.
     fn thread(&self) -> Option<&str> {
-        self.prompts.thread.as_deref()
+        self.parts.prompts.thread.as_deref()
     }
 
     /// Checks that a message is a person's, and adds the local time and the thread.
@@ -182,7 +162,7 @@ impl Conversation {
             message.offset_minutes = offset_minutes(&self.clock.now());
         }
         if message.thread_id.is_none() {
-            message.thread_id.clone_from(&self.prompts.thread);
+            message.thread_id.clone_from(&self.parts.prompts.thread);
         }
         Ok(message)
     }
@@ -193,7 +173,7 @@ impl Conversation {
         // Background work of the model stops when a turn begins.
         self.turns.send_modify(|turns| *turns += 1);
         let state = Arc::clone(&self.state);
-        if !self.refuse_when_busy {
+        if !self.parts.refuse_when_busy {
             return Ok(state.lock_owned().await);
         }
         match Arc::clone(&state).try_lock_owned() {
@@ -227,5 +207,5 @@ impl Conversation {
 }
 
 debug_shows!(Conversation as it:
-    prompts, last_n, model = it.model.as_ref().map(ModelBinding::name)
+    parts, model = it.model.as_ref().map(ModelBinding::name)
 );

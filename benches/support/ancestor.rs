@@ -7,11 +7,11 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use sottovoce::ChatMessage;
+use sottovoce_cipher::Cipher;
 
 pub(crate) struct LegacyFormat {
     root: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct LegacyFormat {
 }
 
 /// Seals and opens a message's envelope.
-pub(crate) struct Seals(Aes256Gcm);
+pub(crate) struct Seals(Cipher);
 
 #[derive(Serialize, Deserialize)]
 struct Envelope<'a> {
@@ -75,15 +75,14 @@ impl LegacyFormat {
 
 impl Seals {
     pub(crate) fn new() -> Self {
-        Self(Aes256Gcm::new(&Sha256::digest(b"a secret for measuring")))
+        Self(Cipher::new(&Sha256::digest(b"a secret for measuring").into()))
     }
 
     pub(crate) fn seal(&self, message: &ChatMessage) -> Vec<u8> {
         let mut nonce = [0; 12];
         getrandom::fill(&mut nonce).unwrap();
         let mut bytes = serde_json::to_vec(message).unwrap();
-        let tag =
-            self.0.encrypt_inout_detached(&nonce.into(), b"", bytes.as_mut_slice().into()).unwrap();
+        let tag = self.0.seal(&nonce, b"", &mut bytes).unwrap();
         let envelope = Envelope {
             alg: "AES-256-GCM",
             iv: &BASE64.encode(nonce),
@@ -98,9 +97,7 @@ impl Seals {
         let iv: [u8; 12] = BASE64.decode(envelope.iv).unwrap().try_into().unwrap();
         let tag: [u8; 16] = BASE64.decode(envelope.tag).unwrap().try_into().unwrap();
         let mut bytes = BASE64.decode(envelope.ciphertext).unwrap();
-        self.0
-            .decrypt_inout_detached(&iv.into(), b"", bytes.as_mut_slice().into(), &tag.into())
-            .unwrap();
+        assert!(self.0.open(&iv, b"", &mut bytes, &tag));
         serde_json::from_slice(&bytes).unwrap()
     }
 }

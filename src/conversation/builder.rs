@@ -24,18 +24,23 @@ const LAST_N: usize = 6;
 #[derive(Clone)]
 #[must_use]
 pub struct ConversationBuilder {
-    prompts: PromptBuilder,
+    pub(super) prompts: PromptBuilder,
     model: Option<Arc<dyn LanguageModel>>,
     answer_limits: AnswerLimits,
-    last_n: usize,
-    snapshot_window: Duration,
-    refuse_when_busy: bool,
-    summarize_at: Option<(f64, Duration)>,
-    long_result: Option<usize>,
-    memory: Option<MemoryTools>,
+    pub(super) last_n: usize,
+    /// How far back a snapshot reaches.
+    pub(super) snapshot_window: Duration,
+    pub(super) refuse_when_busy: bool,
+    /// The share of the budget from which on older messages are summarized, and how long no turn must have begun.
+    pub(super) summarize_at: Option<(f64, Duration)>,
+    /// The length in bytes from which on a tool's result becomes an artifact.
+    pub(super) long_result: Option<usize>,
+    /// The functions by which a model reads what its prompt does not hold.
+    pub(super) memory: Option<MemoryTools>,
+    /// The index of what was said.
     #[cfg(feature = "recall")]
-    recall: Arc<Recall>,
-    metrics: Arc<Metrics>,
+    pub(super) recall: Arc<Recall>,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 impl ConversationBuilder {
@@ -192,21 +197,12 @@ impl ConversationBuilder {
 
     /// Builds the conversation. Reads nothing and asks no model yet.
     pub fn build(self) -> Conversation {
-        let limits = self.answer_limits;
+        let (model, limits) = (self.model.clone(), self.answer_limits);
         Conversation {
             store: Arc::clone(&self.prompts.store),
             clock: self.prompts.store.clock(),
-            prompts: Arc::new(self.prompts),
-            last_n: self.last_n,
-            snapshot_window: self.snapshot_window,
-            model: self.model.map(|model| ModelBinding { model, limits }),
-            refuse_when_busy: self.refuse_when_busy,
-            summarize_at: self.summarize_at,
-            long_result: self.long_result,
-            memory: self.memory,
-            #[cfg(feature = "recall")]
-            recall: self.recall,
-            metrics: self.metrics,
+            parts: Arc::new(self),
+            model: model.map(|model| ModelBinding { model, limits }),
             turns: Arc::default(),
             state: Arc::default(),
             ending: Arc::default(),

@@ -48,12 +48,8 @@ mod tests {
     #[test]
     fn a_text_is_sealed_as_the_standard_says() {
         // Test case 16 of "The Galois/Counter Mode of Operation (GCM)" by McGrew and Viega.
-        let hex = |text: &str| -> Vec<u8> {
-            (0..text.len())
-                .step_by(2)
-                .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-                .collect()
-        };
+        let byte = |digits: &[u8]| u8::from_str_radix(str::from_utf8(digits).unwrap(), 16).unwrap();
+        let hex = |text: &str| text.as_bytes().chunks(2).map(byte).collect::<Vec<u8>>();
         let key = hex("feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308");
         let nonce = hex("cafebabefacedbaddecaf888");
         let associated = hex("feedfacedeadbeeffeedfacedeadbeefabaddad2");

@@ -232,7 +232,7 @@ impl Location {
         };
         let Some(file) = file else { return Ok(Err(Unreadable(io::ErrorKind::NotFound))) };
         let modified = file.modified.unwrap_or(Timestamp::UNIX_EPOCH);
-        let bytes = file.bytes(LARGEST).map_err(|error| Unreadable(error.kind()));
+        let bytes = file.contents(LARGEST).map_err(|error| Unreadable(error.kind()));
         Ok(bytes.and_then(|bytes| Ok((bytes.ok_or(Corrupt("it is over 1 GiB"))?, modified))))
     }
 }

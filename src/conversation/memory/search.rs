@@ -52,7 +52,7 @@ impl Conversation {
     async fn recalled(&self, words: &str, utterance: Option<u64>) -> Result<Vec<RecallHit>> {
         let profile = self.store.profile().await?;
         let now = self.clock.now();
-        let after = self.prompts.started_after();
+        let after = self.parts.prompts.started_after();
         let wanting = Arc::clone(&profile);
         let is_wanted = move |seq: u64| {
             seq > after
@@ -63,8 +63,8 @@ impl Conversation {
         let mut query = RecallQuery::new(words, now.clone(), HITS * PART);
         query.thread = self.thread();
         let mut found = Vec::new();
-        for hit in self.recall.find(&query, is_wanted, may_see).await?.hits {
-            let is_doubted = match self.prompts.min_confidence {
+        for hit in self.parts.recall.find(&query, is_wanted, may_see).await?.hits {
+            let is_doubted = match self.parts.prompts.min_confidence {
                 Some(least) => is_doubted(&*self.store, &hit.stored, least).await?,
                 None => false,
             };

@@ -80,7 +80,7 @@ impl Conversation {
     }
 
     fn restored_threads(&self) -> RestoreThreads {
-        match &self.prompts.thread {
+        match &self.parts.prompts.thread {
             Some(thread) => RestoreThreads::default().only(thread),
             None => RestoreThreads::default(),
         }
@@ -129,7 +129,7 @@ impl Conversation {
     fn window_start(&self, profile: &Profile) -> Timestamp {
         rolling_window::start(
             self.clock.now().timestamp(),
-            profile.window(self.snapshot_window),
+            profile.window(self.parts.snapshot_window),
             false,
         )
     }

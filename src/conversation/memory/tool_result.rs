@@ -20,10 +20,10 @@ impl Conversation {
     /// Those of [`add_artifact`](crate::store::ArtifactStore::add_artifact).
     pub async fn shortened(&self, message: ChatMessage) -> Result<ChatMessage> {
         let Some(store) = self.store.artifact_store() else { return Ok(message) };
-        if self.long_result.is_none_or(|most| message.content.len() <= most) {
+        if self.parts.long_result.is_none_or(|most| message.content.len() <= most) {
             return Ok(message);
         }
-        let mut message = self.prompts.masked(message);
+        let mut message = self.parts.prompts.masked(message);
         let tool = message.metadata.get(TOOL).map_or("a tool", String::as_str);
         let new = NewArtifact::new(ArtifactKind::ToolResult, tool);
         let content = Zeroizing::new(std::mem::take(&mut message.content).into_bytes());

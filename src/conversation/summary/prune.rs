@@ -21,7 +21,7 @@ impl Conversation {
     ) -> Result<PrunePlan> {
         let profile = self.store.profile().await?;
         let messages = self.in_context(&profile).await?;
-        let rates = &self.prompts.limits.rates;
+        let rates = &self.parts.prompts.limits.rates;
         let now = self.clock.now().timestamp();
         Ok(PrunePlan::plan(&messages, strategy, rates, (max_tokens, keep_recent), now))
     }

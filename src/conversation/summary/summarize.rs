@@ -76,19 +76,19 @@ impl Conversation {
     pub async fn undo_summary(&self) -> Result<bool> {
         let mut state = self.wait().await;
         state.request = None;
-        self.store.remove_summary(self.prompts.thread.clone()).await
+        self.store.remove_summary(self.parts.prompts.thread.clone()).await
     }
 
     /// Whether a prompt was so long that older messages should be summarized. A context is never summarized without
     /// being asked: the summary would stand after its personality and change the beginning of every prompt.
     pub(crate) fn is_filled(&self, receipt: &Receipt) -> bool {
         receipt.history_limit.is_none()
-            && self.summarize_at.is_some_and(|(share, _)| receipt.is_filled(share))
+            && self.parts.summarize_at.is_some_and(|(share, _)| receipt.is_filled(share))
     }
 
     /// Summarizes in the background unless a turn begins first. After an error, the next turn tries again.
     pub(crate) fn summarize_when_idle(&self) {
-        let Some((_, idle)) = self.summarize_at else { return };
+        let Some((_, idle)) = self.parts.summarize_at else { return };
         let mut began = self.turns.subscribe();
         let conversation = self.clone();
         tokio::spawn(async move {
@@ -107,7 +107,7 @@ impl Conversation {
     /// as full as [`summarize_at`](crate::ConversationBuilder::summarize_at) says. For a host that calls
     /// [`host_turn`](Self::host_turn); other turns do this by themselves. After an error, the next call tries again.
     pub fn summarize_if_filled_after(&self, idle: Duration) {
-        if self.summarize_at.is_none() || self.model.is_none() {
+        if self.parts.summarize_at.is_none() || self.model.is_none() {
             return;
         }
         let mut began = self.turns.subscribe();
@@ -132,7 +132,7 @@ impl Conversation {
 
     /// Returns whether there is a new summary.
     async fn summarize_in_background(&self, began: watch::Receiver<u64>) -> bool {
-        match self.summarize_until(self.last_n, began).await {
+        match self.summarize_until(self.parts.last_n, began).await {
             Ok(SummaryReport { messages: 0, .. }) => false,
             Ok(summarized) => {
                 tracing::info!(messages = summarized.messages, "summarized older messages");
@@ -173,10 +173,10 @@ impl Conversation {
             let mut of = before.as_ref().map(|before| before.of().clone()).unwrap_or_default();
             of.extend(step.taken.iter().map(|stored| stored.seq..=stored.seq));
             let now = self.clock.now().timestamp();
-            let tokens = self.prompts.limits.rates.estimate(&text);
+            let tokens = self.parts.prompts.limits.rates.estimate(&text);
             let times = (now, last.ordered_at());
             let summary =
-                Summary::new(self.prompts.thread.clone(), times, of, String::clone(&text));
+                Summary::new(self.parts.prompts.thread.clone(), times, of, String::clone(&text));
             // The steps of one call are undone together.
             let goes_on = done.messages > 0;
             if self.store.install_summary(summary, before, goes_on).await? {
@@ -207,7 +207,7 @@ impl Conversation {
         step: &Step,
         room: usize,
     ) -> Result<(Zeroizing<String>, usize)> {
-        let rates = &self.prompts.limits.rates;
+        let rates = &self.parts.prompts.limits.rates;
         let said = self.write_text(&SUMMARIZE, &step.lines).await?;
         self.check_kept(&said, &step.lines, SAID_SHARE)?;
         let Some(before) = before else { return Ok((said, 1)) };
@@ -222,7 +222,7 @@ impl Conversation {
 
     /// Refuses a summary that is too short for its messages.
     fn check_kept(&self, summary: &str, of: &str, share: usize) -> Result<()> {
-        let rates = &self.prompts.limits.rates;
+        let rates = &self.parts.prompts.limits.rates;
         if rates.estimate(summary) < (rates.estimate(of) / share).min(ENOUGH) {
             return Err(self.binding()?.failed(ModelFailure::TooShort));
         }
@@ -236,7 +236,7 @@ impl Conversation {
         let now = self.clock.now().timestamp();
         messages.retain(|stored| {
             profile.is_context(stored, now)
-                && stored.seq > self.prompts.started_after()
+                && stored.seq > self.parts.prompts.started_after()
                 && !summary.is_some_and(|summary| summary.replaces(stored))
         });
         Ok(messages)
@@ -258,7 +258,7 @@ impl Conversation {
 
     /// The oldest messages that fit one request, with their text.
     fn step(&self, older: &[Arc<StoredMessage>], room: usize) -> Step {
-        let rates = &self.prompts.limits.rates;
+        let rates = &self.parts.prompts.limits.rates;
         let mut step = Step::default();
         let mut left = room;
         let mut lines = Vec::new();

@@ -104,7 +104,7 @@ impl Conversation {
 
     /// One line for a message, cut if it exceeds `room` alone, and the tokens of that line.
     pub(crate) fn line(&self, message: &ChatMessage, room: usize) -> (Zeroizing<String>, usize) {
-        let rates = &self.prompts.limits.rates;
+        let rates = &self.parts.prompts.limits.rates;
         let mut line = Zeroizing::new(format!("{}: {}", message.role, message.content));
         let mut cost = rates.estimate(&line) + 1;
         while cost > room && !line.is_empty() {

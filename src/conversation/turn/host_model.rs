@@ -38,7 +38,7 @@ impl HostTurn {
     pub fn end(self) {
         drop(self.state);
         #[cfg(feature = "recall")]
-        self.conversation.recall.save_in_background();
+        self.conversation.parts.recall.save_in_background();
     }
 }
 

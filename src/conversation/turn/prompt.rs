@@ -65,14 +65,14 @@ impl TurnState {
         model: &str,
         limits: &ModelLimits,
     ) -> PromptLimits {
-        let mut bounds = conversation.prompts.limits.clone();
+        let mut bounds = conversation.parts.prompts.limits.clone();
         let learnt = self.calibrator.rates(model);
         if learnt != TokenRates::default() {
             bounds.rates = learnt;
         }
         let windows = bounds.window.into_iter().chain(limits.window.map(|window| window as usize));
         bounds.window = windows.min();
-        match conversation.memory {
+        match conversation.parts.memory {
             Some(memory) if limits.tools && memory.calls > 0 => {
                 bounds.tools = tools::definitions();
             }
@@ -88,5 +88,5 @@ async fn build(
     (turn, since): Asked<'_>,
     bounds: &PromptLimits,
 ) -> Result<(Prompt, Receipt)> {
-    conversation.prompts.build(turn, since, conversation.last_n, bounds).await
+    conversation.parts.prompts.build(turn, since, conversation.parts.last_n, bounds).await
 }

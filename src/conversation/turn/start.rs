@@ -74,7 +74,7 @@ impl Conversation {
         within: Duration,
     ) -> Result<Option<Arc<StoredMessage>>> {
         let newest = self.store.read_thread(self.thread(), 1).await?.messages.pop();
-        let masked = self.prompts.masked(message.clone());
+        let masked = self.parts.prompts.masked(message.clone());
         let is_same = |said: &ChatMessage| {
             let age = message.timestamp.duration_since(said.timestamp).unsigned_abs();
             let is_alike = said.content == message.content || said.content == masked.content;
@@ -145,7 +145,9 @@ impl Conversation {
         }
         let kept: Vec<ContextMessage> = match is_stored {
             true => self.keep_calls(&mut state, brought).await?,
-            false => brought.into_iter().map(|said| self.prompts.masked(said).into()).collect(),
+            false => {
+                brought.into_iter().map(|said| self.parts.prompts.masked(said).into()).collect()
+            }
         };
         let Some(PendingTurn { turn, mut since, .. }) = state.pending.take() else {
             return Err(Error::NothingToRetry);
@@ -262,7 +264,7 @@ impl Conversation {
     /// Whether an utterance has left the context: it was cleared, or said before this conversation started clean.
     async fn is_over(&self, utterance: &StoredMessage) -> Result<bool> {
         let profile = self.store.profile().await?;
-        Ok(profile.hides(utterance) || self.prompts.started_after() >= utterance.seq)
+        Ok(profile.hides(utterance) || self.parts.prompts.started_after() >= utterance.seq)
     }
 
     /// Drops the pending turn if another process has forgotten its utterance. There is nothing left to answer, and
@@ -330,7 +332,7 @@ impl Conversation {
 
     fn results(&self, called: &ChatMessage, results: Vec<String>) -> Result<Vec<ChatMessage>> {
         let (calls, given) = (&called.tool_calls, results.len());
-        let is_own = |call: &ToolCall| self.memory.is_some_and(|memory| memory.has(call));
+        let is_own = |call: &ToolCall| self.parts.memory.is_some_and(|memory| memory.has(call));
         let asked = calls.iter().filter(|call| !is_own(call)).count();
         if asked != given {
             return Err(Error::ToolResults { called: asked, given });

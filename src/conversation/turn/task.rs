@@ -106,7 +106,7 @@ impl TurnTask {
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%error, retries = self.report.retries, "the turn failed");
-                    self.conversation.metrics.failed(&error);
+                    self.conversation.parts.metrics.failed(&error);
                     let _ = wire.events.send(TurnEvent::Report(Box::new(self.report.clone())));
                     let _ = wire.events.send(TurnEvent::Failed(error));
                     let playback_end = wire.playback_end.await.unwrap_or(PlaybackEnd::UpTo(0));
@@ -125,7 +125,7 @@ impl TurnTask {
                 self.conversation.summarize_when_idle();
             }
             #[cfg(feature = "recall")]
-            self.conversation.recall.save_in_background();
+            self.conversation.parts.recall.save_in_background();
             let _ = wire.events.send(event);
         }
         .instrument(span)
@@ -159,7 +159,8 @@ impl TurnTask {
                 before = usage;
                 continue;
             }
-            let hosts = |call: &&ToolCall| !self.conversation.memory.is_some_and(|m| m.has(call));
+            let hosts =
+                |call: &&ToolCall| !self.conversation.parts.memory.is_some_and(|m| m.has(call));
             let calls: Vec<_> = self.calls.iter().filter(hosts).cloned().collect();
             if !calls.is_empty() {
                 let _ = events.send(TurnEvent::Answer(AnswerEvent::ToolCalls(calls)));
@@ -332,7 +333,7 @@ impl TurnTask {
     }
 
     fn count(&self, end: TurnEnd) {
-        let (metrics, report) = (&self.conversation.metrics, &self.report);
+        let (metrics, report) = (&self.conversation.parts.metrics, &self.report);
         metrics.turn(end);
         if let Some(after) = report.time_to_first_token {
             metrics.first_word(after);

@@ -32,7 +32,7 @@ impl SourceFile {
     }
 
     /// All bytes from the current position; `None` for more than `limit`.
-    pub(crate) fn bytes(self, limit: u64) -> io::Result<Option<Bytes>> {
+    pub(crate) fn contents(&self, limit: u64) -> io::Result<Option<Bytes>> {
         if self.size > limit {
             return Ok(None);
         }
@@ -40,24 +40,15 @@ impl SourceFile {
         let room = usize::try_from(self.size).unwrap_or(0) + 1;
         let mut bytes = Bytes::new(Vec::with_capacity(room));
         // The file may have grown since it was opened.
-        let read = self.file.take(limit + 1).read_to_end(&mut bytes)?;
+        let read = (&self.file).take(limit + 1).read_to_end(&mut bytes)?;
         Ok((read as u64 <= limit).then_some(bytes))
     }
 
-    /// Reads from the offset on, at most as many bytes as fit.
+    /// The file, from its beginning on.
     #[cfg(feature = "sqlite")]
-    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        use std::os::unix::fs::FileExt;
-        let mut read = 0;
-        while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, offset + read as u64) {
-                Ok(0) => break,
-                Ok(more) => read += more,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(read)
+    pub(crate) fn rewound(&self) -> io::Result<&File> {
+        (&self.file).rewind()?;
+        Ok(&self.file)
     }
 }
 

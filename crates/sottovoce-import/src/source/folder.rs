@@ -143,7 +143,7 @@ impl Folder {
         let read = || {
             let Some(file) = self.open(name)? else { return Ok(None) };
             let path = self.path.join(name);
-            let bytes = file.bytes(LARGEST);
+            let bytes = file.contents(LARGEST);
             match bytes.map_err(|error| Error::io("read the file", &path, error))? {
                 None => Err(Error::NotPlain { path, found: "a file over 16 MiB" }),
                 bytes => Ok(bytes),

@@ -5,21 +5,19 @@ mod journal;
 mod page;
 mod wal;
 
+use std::io::{self, Read};
 use std::path::Path;
 
 use sottovoce::{Error, Result};
 
 use self::page::LARGEST;
-use crate::source::{Folder, SourceFile};
+use crate::source::{Bytes, Folder, SourceFile};
 
 /// The bytes that are read at a time.
 const PIECE: usize = 1 << 18;
 
 /// The format versions in the first page. 2 means that the database has a write-ahead log.
 const VERSIONS: std::ops::Range<usize> = 18..20;
-
-/// The bytes of a file.
-type Bytes = Vec<u8>;
 
 /// Reads a database and the files beside it, as of one moment. `None` if it changed while it was read.
 pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result<Option<Bytes>> {
@@ -32,7 +30,8 @@ pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result
         }
     };
     let (wal, journal) = (beside("-wal")?, beside("-journal")?);
-    if !is_same(original, &image, &path)? {
+    let is_same = is_same(original, &image);
+    if !is_same.map_err(|error| Error::io("read the file", &path, error))? {
         return Ok(None);
     }
     if !journal::roll_back(&mut image, &journal) {
@@ -51,37 +50,23 @@ pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result
 
 /// All bytes of a file.
 fn bytes(source: &SourceFile, path: &Path) -> Result<Bytes> {
-    let too_large = || Error::NotImportable { path: path.into(), reason: "it is over 1 GiB" };
-    let size = Some(source.size).filter(|size| *size <= LARGEST).ok_or_else(too_large)?;
-    let mut all = Bytes::with_capacity(usize::try_from(size).unwrap_or(0));
-    let mut piece = vec![0; PIECE];
-    loop {
-        let read = source.read_at(all.len() as u64, &mut piece);
-        let read = read.map_err(|error| Error::io("read the file", path, error))?;
-        match piece.get(..read).filter(|piece| !piece.is_empty()) {
-            None => return Ok(all),
-            Some(_) if all.len() as u64 > LARGEST => return Err(too_large()),
-            Some(piece) => all.extend_from_slice(piece),
-        }
-    }
+    let read = source.rewound().and_then(|_| source.contents(LARGEST));
+    let read = read.map_err(|error| Error::io("read the file", path, error))?;
+    read.ok_or_else(|| Error::NotImportable { path: path.into(), reason: "it is over 1 GiB" })
 }
 
 /// Whether a file still has these bytes.
-fn is_same(source: &SourceFile, image: &[u8], path: &Path) -> Result<bool> {
-    let mut piece = vec![0; PIECE];
-    let mut done = 0;
-    loop {
-        let read = source.read_at(done as u64, &mut piece);
-        let read = read.map_err(|error| Error::io("read the file", path, error))?;
-        let piece = piece.get(..read).unwrap_or_default();
-        if piece.is_empty() {
-            return Ok(done == image.len());
+fn is_same(source: &SourceFile, image: &[u8]) -> io::Result<bool> {
+    let (mut file, mut piece) = (source.rewound()?, vec![0; PIECE]);
+    for expected in image.chunks(PIECE) {
+        let (read, _) = piece.split_at_mut(expected.len());
+        match file.read_exact(read) {
+            Ok(()) if read == expected => {}
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
+            _ => return Ok(false),
         }
-        if image.get(done..done + piece.len()) != Some(piece) {
-            return Ok(false);
-        }
-        done += piece.len();
     }
+    Ok(file.read(&mut piece)? == 0)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::prompt::Utterance;
 impl TurnTask {
     /// The called functions, if all of them are the conversation's own.
     pub(super) fn memory_called(&mut self, limits: &ModelLimits) -> Option<MemoryTools> {
-        let memory = self.conversation.memory.filter(|_| limits.tools)?;
+        let memory = self.conversation.parts.memory.filter(|_| limits.tools)?;
         let all = !self.calls.is_empty() && self.calls.iter().all(|call| memory.has(call));
         if all && self.is_refused {
             // The model was told to answer, and calls again.
@@ -62,7 +62,7 @@ impl TurnTask {
         let kept: Vec<ContextMessage> = match &self.turn {
             Utterance::Stored(_) => self.conversation.keep_calls(&mut self.state, brought).await?,
             _ => {
-                let masked = |said| self.conversation.prompts.masked(said).into();
+                let masked = |said| self.conversation.parts.prompts.masked(said).into();
                 brought.into_iter().map(masked).collect()
             }
         };
