@@ -1,5 +1,5 @@
-//! AES-256-GCM, in place. Its code is generic and is compiled where it is called: here a debug build optimizes it, which makes
-//! it some fifty times as fast.
+//! AES-256-GCM, in place. Its code is generic, so it is compiled where it is called: in this crate, which debug builds
+//! optimize.
 
 use std::fmt;
 
