@@ -206,6 +206,4 @@ impl Conversation {
     }
 }
 
-debug_shows!(Conversation as it:
-    parts, model = it.model.as_ref().map(ModelBinding::name)
-);
+debug_shows!(Conversation: parts);

@@ -18,12 +18,14 @@ impl Cipher {
     }
 
     /// Seals a text in place, and returns its tag; `None` if the text is longer than 64 GiB. A nonce is used once under a key.
+    #[must_use]
     pub fn seal(&self, nonce: &[u8; 12], associated: &[u8], text: &mut [u8]) -> Option<[u8; TAG]> {
         let tag = self.0.encrypt_inout_detached(nonce.into(), associated, text.into()).ok()?;
         Some(tag.into())
     }
 
-    /// Opens a text in place. `false` if it was not sealed with this key, nonce and associated data; it is not opened then.
+    /// Opens a text in place. `false` if it was not sealed with this key, nonce and associated data; it stays as it is then.
+    #[must_use]
     pub fn open(
         &self,
         nonce: &[u8; 12],

@@ -12,7 +12,7 @@ pub(crate) struct ElaraKey(Cipher);
 impl ElaraKey {
     pub(crate) fn from_secret(secret: &str) -> Self {
         let mut digest = Sha256::digest(secret.as_bytes());
-        let cipher = Cipher::new(&digest.into());
+        let cipher = Cipher::new(digest.as_ref());
         digest.as_mut_slice().zeroize();
         Self(cipher)
     }

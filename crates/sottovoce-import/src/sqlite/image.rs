@@ -66,7 +66,7 @@ fn is_same(source: &SourceFile, image: &[u8]) -> io::Result<bool> {
             _ => return Ok(false),
         }
     }
-    Ok(file.read(&mut piece)? == 0)
+    Ok(file.take(1).read_to_end(&mut piece)? == 0)
 }
 
 #[cfg(test)]
